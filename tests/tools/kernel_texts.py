@@ -24,12 +24,16 @@ class Ring:
 
 class Machine:
     """stable: the scheduler's events of 6.17 and later; fences: dma_fence; threaded: jobs end in a threaded
-    interrupt; swapped: the share of jobs that end before the one before; switches: sched and irq events."""
+    interrupt; swapped: the share of jobs that end before the one before; switches: sched and irq events;
+    stalls: the share of steps that take up to 2 ms more; together: the share of jobs whose end waits for the
+    interrupt of the next; polled: a timer asks for ends, each ms."""
 
     def __init__(self, seed, rings=None, stable=True, fences=True, threaded=False, swapped=0.0, old=False,
-                 switches=True):
+                 switches=True, stalls=0.0, together=0.0, polled=False):
         self.random, self.stable, self.fences, self.old = random.Random(seed), stable, fences, old
         self.threaded, self.swapped, self.switches = threaded, swapped, switches
+        self.stalls, self.together, self.polled = stalls, together, polled
+        self.ended, self.thread_free = [], 0       # jobs whose interrupt is to come; when its thread sleeps
         self.rings = rings or [Ring("npu0", "fdab0000.npu", 5, 1, 45)]
         self.lines, self.truth, self.events, self.order = [], {}, [], 0
 
@@ -56,7 +60,8 @@ class Machine:
                            "kworker": ("kworker/0:1", KWORKER, KWORKER),
                            "irq": ("irq/45-fdab0000", IRQ_THREAD, IRQ_THREAD)}[who]
         system = {"sched_switch": "sched", "sched_waking": "sched", "irq_handler_entry": "irq",
-                  "irq_handler_exit": "irq"}.get(
+                  "irq_handler_exit": "irq", "hrtimer_expire_entry": "timer",
+                  "hrtimer_expire_exit": "timer"}.get(
                       name, "dma_fence" if name.startswith("dma") else "gpu_scheduler")
         kept = (self.fences if system == "dma_fence" else self.stable or self.old if system == "gpu_scheduler"
                 else self.switches)
@@ -101,7 +106,8 @@ class Machine:
             return
         job = ring.queue.pop(0)
         ring.flying += 1
-        ran, handed = ns + 1000, ns + 1000 + self.random.randrange(4000, 40000)
+        ran = ns + 1000
+        handed = ran + self.random.randrange(4000, 40000) + self.stall()
         self.worker_free = handed + 1000
         self.line(ran, 0, "kworker", "drm_run_job" if self.old else "drm_sched_job_run",
                   self.old_text(job) if self.old else self.job_text(job))
@@ -118,29 +124,60 @@ class Machine:
         if ring.queue:
             self.at(self.worker_free, self.schedule, ring)
 
+    def stall(self):
+        return self.random.randrange(2000000) if self.random.random() < self.stalls else 0
+
     def finished(self, ns, ring, job):
-        """The interrupt, some 2 us after the end."""
+        """The interrupt or the timer that sees it, some 2 us after the end at best."""
+        self.ended.append((ring, job))
+        if self.polled:
+            self.at(ns // 1000000 * 1000000 + 1000000, self.asked)
+        elif ring.flying <= len(self.ended) or self.random.random() >= self.together:
+            self.interrupt(ns, ring)
+
+    def asked(self, ns):
+        """A timer asks which jobs have ended."""
+        if self.ended:
+            self.line(ns, 1, "idle", "hrtimer_expire_entry", f"hrtimer=1 function=ask [npu] now={ns}",
+                      "d.h..")
+            returns = self.tell(ns, "idle", "d.h..") + 500
+            self.line(returns, 1, "idle", "hrtimer_expire_exit", "hrtimer=1", "d.h..")
+
+    def interrupt(self, ns, ring):
         entry = max(ns + self.random.randrange(500, 3000), getattr(self, "irq_free", 0))
-        told = entry + self.random.randrange(2000, 9000)
-        who, flags, cpu = "idle", "d.h..", 1
-        self.line(entry, cpu, "idle", "irq_handler_entry", f"irq={ring.irq} name={ring.device}", "d.h..")
-        if self.threaded:
-            # Why behind the return: there the kernel wakes the thread. A handler may do it, too.
-            returns = entry + (300 if job["n"] % 2 else 600)
-            self.line(returns, cpu, "idle", "irq_handler_exit", f"irq={ring.irq} ret=handled", "d.h..")
+        self.line(entry, 1, "idle", "irq_handler_entry", f"irq={ring.irq} name={ring.device}", "d.h..")
+        if not self.threaded:
+            told = self.tell(entry, "idle", "d.h..")
+            self.line(told + 900, 1, "idle", "irq_handler_exit", f"irq={ring.irq} ret=handled", "d.h..")
+            self.irq_free = told + 1000
+            return
+        # Why behind the return: there the kernel wakes the thread. A handler may do it, too.
+        returns = entry + (300 if ring.seqno % 2 else 600)
+        self.line(returns, 1, "idle", "irq_handler_exit", f"irq={ring.irq} ret=handled", "d.h..")
+        self.irq_free = entry + 700
+        if self.thread_free < entry:
             self.waking(entry + 500, "idle", "irq/45-fdab0000", IRQ_THREAD, "d.h..")
             self.switch(entry + 700, 1, ("swapper/1", 0, "R"), ("irq/45-fdab0000", IRQ_THREAD))
-            who, flags = "irq", "....."
-        if self.stable and not self.old:
-            self.line(told, cpu, who, "drm_sched_job_done",
-                      f"fence={ring.context + 1}:{job['n']} signaled", flags)
-        self.fence(told + 100, cpu, who, "signaled", ring, ring.context + 1, job["n"], flags)
-        if self.threaded:
-            self.switch(told + 900, 1, ("irq/45-fdab0000", IRQ_THREAD, "S"), ("swapper/1", 0))
-        else:
-            self.line(told + 900, cpu, "idle", "irq_handler_exit", f"irq={ring.irq} ret=handled", "d.h..")
-        self.irq_free = told + 1000
-        self.at(told + 2000, self.release, ring)
+        self.thread_free = self.tell(max(entry, self.thread_free), "irq", ".....") + 900
+        self.at(self.thread_free, self.sleeps)
+
+    def sleeps(self, ns):
+        """The thread of the interrupt has nothing more to tell: else it goes on without a line."""
+        if ns == self.thread_free:
+            self.switch(ns, 1, ("irq/45-fdab0000", IRQ_THREAD, "S"), ("swapper/1", 0))
+
+    def tell(self, ns, who, flags):
+        """The ends of all that has ended. Returns when the last one was told."""
+        for ring, job in self.ended:
+            ns += self.random.randrange(2000, 9000) + self.stall()
+            if self.stable and not self.old:
+                self.line(ns, 1, who, "drm_sched_job_done", f"fence={ring.context + 1}:{job['n']} signaled",
+                          flags)
+            ns += 100
+            self.fence(ns, 1, who, "signaled", ring, ring.context + 1, job["n"], flags)
+            self.at(ns + 2000, self.release, ring)
+        self.ended = []
+        return ns
 
     def release(self, ns, ring):
         ring.flying -= 1

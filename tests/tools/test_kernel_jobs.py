@@ -45,7 +45,7 @@ class Jobs(unittest.TestCase):
             if "end_error_ns" in args:
                 off = args["end_error_ns"] + quantum
                 self.assertTrue(end - off - LATENCY <= ended <= end + off, (label, end, ended, args))
-            self.assertLessEqual(begin, end + quantum + LATENCY)
+            self.assertLessEqual(begin, end + args.get("end_error_ns", 0) + quantum + LATENCY)
             sure += "error_ns" in args
         self.assertGreaterEqual(sure, known * len(found), said)
         return [args for *_, args in found]
@@ -130,9 +130,29 @@ class Jobs(unittest.TestCase):
         self.assertGreater(min(about["no_begin_seen"], about["no_end_seen"]), 0)
         self.assertIn("are not drawn", said)
 
+    def test_slow(self):
+        """Steps that take long, ends that share an interrupt, a thread that goes on with the next end."""
+        for way in ({"stalls": 0.1}, {"stalls": 0.1, "threaded": True}, {"together": 0.4},
+                    {"together": 0.4, "stalls": 0.1, "threaded": True, "stable": False}):
+            with self.subTest(**way):
+                machine = Machine(7, [Ring("npu", "a.npu", 5, 3, 45)], **way).run(600, gap=500000)
+                self.check(machine, kernel_texts.ftrace(machine.lines), known=0.3)
+
+    def test_polled(self):
+        """Whose end a timer asks for ended anywhere before: that is no interrupt of the device."""
+        machine = Machine(8, [Ring("npu", "a.npu", 5, 2, 45)], polled=True).run(300, gap=900000)
+        args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
+        self.assertEqual({a["end"] for a in args}, {"end as told: a timer led there, so it was asked for"})
+        self.assertGreater(sum("start_error_ns" in a for a in args), 100)
+
     def test_lost(self):
         """What events are missing from is never closed, and is not claimed to be known."""
-        machine = Machine(6, [Ring("npu", "a.npu", 5, 2, 45)], threaded=True).run(2000, gap=700000)
+        for way in ({"threaded": True}, {"threaded": True, "stalls": 0.1, "together": 0.3},
+                    {"stalls": 0.1, "together": 0.3}, {"polled": True, "stalls": 0.1}):
+            with self.subTest(**way):
+                self.check_lost(Machine(6, [Ring("npu", "a.npu", 5, 3, 45)], **way).run(2000, gap=700000))
+
+    def check_lost(self, machine):
         random, kept, lost = machine.random, [], {0: 0, 1: 0}
         out = []
         for line in machine.lines:

@@ -1,9 +1,10 @@
 /* toy.c - a device on the DRM scheduler that knows the truth about each of its jobs.
    SPDX-License-Identifier: GPL-2.0 OR MIT
 
-   Two schedulers of one ring name: ring 0 takes one job at a time and ends it in a threaded interrupt of
-   QEMU's device edu; ring 1 takes two, and ends them in a timer's interrupt. It works on them in order, or on
-   both at once: then every other one is long, so that the one behind it ends first.
+   Two schedulers of one ring name, whose ends QEMU's device edu tells by its interrupt: ring 0 takes one job
+   at a time, and the interrupt's thread ends it; ring 1 takes two, and the interrupt itself ends them. It
+   works on them in order, or on both at once: then every other one is long, so that the one behind it ends
+   first. Timers say when a job is done.
 
    /sys/kernel/debug/toy/submit: a write of "RING COUNT BOTH" submits that many jobs and waits for them; BOTH
    is 1 if ring 1 works on two at once. COUNT 0 submits one job that never ends, until the module goes.
@@ -20,7 +21,7 @@
 #include <linux/vmalloc.h>
 
 enum { RINGS = 2, MOST = 1 << 14, FLYING = 8, SHORTEST_US = 60, SPREAD_US = 240, LONG = 4 /* bits */ };
-enum { EDU_STATUS = 0x24, EDU_RAISE = 0x60, EDU_ACK = 0x64 };
+enum { EDU_STATUS = 0x24, EDU_RAISE = 0x60, EDU_ACK = 0x64 };      /* bit N of the values: ring N */
 
 struct truth { u64 context, number; ktime_t begin, end; };
 
@@ -30,7 +31,7 @@ struct job {
     struct ring *ring;
     struct truth *truth;
     struct hrtimer timer;
-    struct job *next;                        /* waits for the device */
+    struct job *next;                        /* done, too */
     unsigned int us;                         /* 0: never ends */
 };
 
@@ -40,6 +41,7 @@ static struct ring {
     spinlock_t lock;
     struct job *working, *waiting;           /* in order; of both at once there is no order */
     struct job *told;                        /* of ring 0: its interrupt came, its thread not yet */
+    struct job *done;                        /* of ring 1: a list by `next`; their interrupt is to come */
     u64 context, numbers;
     bool both;
 } rings[RINGS];
@@ -65,40 +67,62 @@ static void begin(struct job *job)
         hrtimer_start(&job->timer, ns_to_ktime(job->us * 1000ull), HRTIMER_MODE_REL_HARD);
 }
 
-/* The timer: of ring 1 this is the interrupt; of ring 0 the device raises its own. */
+/* A job is done, and the device goes on with the next one. */
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
     struct job *job = container_of(timer, struct job, timer);
     struct ring *ring = job->ring;
     unsigned long flags;
 
-    if (ring == &rings[0]) {
-        iowrite32(1, edu + EDU_RAISE);
-        return HRTIMER_NORESTART;
+    if (ring == &rings[1]) {
+        spin_lock_irqsave(&ring->lock, flags);
+        if (ring->working == job) {
+            ring->working = ring->waiting;
+            ring->waiting = NULL;
+            if (ring->working)
+                begin(ring->working);
+        }
+        job->next = ring->done;
+        ring->done = job;
+        spin_unlock_irqrestore(&ring->lock, flags);
     }
-    job->truth->end = ktime_get();
-    spin_lock_irqsave(&ring->lock, flags);
-    if (ring->working == job) {
-        ring->working = ring->waiting;
-        ring->waiting = NULL;
-        if (ring->working)
-            begin(ring->working);
-    }
-    spin_unlock_irqrestore(&ring->lock, flags);
-    dma_fence_signal(&job->fence);
+    iowrite32(1 << (ring - rings), edu + EDU_RAISE);
     return HRTIMER_NORESTART;
+}
+
+/* Ends what ring 1 has done. */
+static void end_all(struct ring *ring, ktime_t now)
+{
+    struct job *job, *next;
+    unsigned long flags;
+
+    spin_lock_irqsave(&ring->lock, flags);
+    job = ring->done;
+    ring->done = NULL;
+    spin_unlock_irqrestore(&ring->lock, flags);
+    for (; job; job = next) {
+        next = job->next;
+        job->truth->end = now;
+        dma_fence_signal(&job->fence);
+    }
 }
 
 static irqreturn_t on_interrupt(int irq, void *unused)
 {
+    const ktime_t now = ktime_get();
+    const u32 status = ioread32(edu + EDU_STATUS);
     struct ring *ring = &rings[0];
 
-    if (!ioread32(edu + EDU_STATUS))
+    if (!status)
         return IRQ_NONE;
-    iowrite32(1, edu + EDU_ACK);
+    iowrite32(status, edu + EDU_ACK);
+    if (status & 2)
+        end_all(&rings[1], now);
+    if (!(status & 1))
+        return IRQ_HANDLED;
     ring->told = ring->working;
     if (ring->told)
-        ring->told->truth->end = ktime_get();
+        ring->told->truth->end = now;
     return IRQ_WAKE_THREAD;
 }
 

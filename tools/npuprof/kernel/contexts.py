@@ -21,10 +21,11 @@ SOFT = re.compile(r"vec=(\d+)(?: \[action=(\w+)\])?")
 UNNAMED = "an interrupt"         # the flags say so, and no line says which
 HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
+BEHIND_NS = 20000                # an interrupt that comes so soon when another one returned may have waited
 RUNS, READY, SLEEPS, UNKNOWN = range(4)
 # What ran somewhere. who: words; hard: a hard interrupt; since: when it began; key: equal for all that
-# happens in it
-Context = namedtuple("Context", "who hard since key cpu")
+# happens in it; raised: of an interrupt that came right behind another one, when that one began
+Context = namedtuple("Context", "who hard since key cpu raised", defaults=(None,))
 # One step of a chain of wake-ups: when, in which Context, and the job whose end was told there at `done`;
 # "": none
 Hop = namedtuple("Hop", "ns context job done")
@@ -50,14 +51,15 @@ class Contexts:
         self.off, self.threads, self.missing = off, {}, 0      # missing: returns to a CPU without a line
         self.stacks = defaultdict(list)      # CPU -> open interrupts, the innermost last
         self.running = {}                    # CPU -> Thread
-        self.left = {}                       # CPU -> the Context of the handler that returned last
+        self.left = {}                       # CPU -> (Context of the handler that returned last, when)
         self.raised = {}                     # (CPU, vector) -> the Context that raised a softirq
-        self.done = {}                       # key of a Context -> (ns, label) of the last job that ended
+        self.done = {}                       # key of a Context -> (ns, label) of its last job that ended
         self.handlers = {
             "sched_switch": self.switch, "sched_waking": self.waking, "sched_wakeup_new": self.waking,
             "irq_handler_entry": self.irq_entry, "irq_handler_exit": self.handler_exit,
-            "softirq_raise": self.soft_raise, "softirq_entry": self.soft_entry, "softirq_exit": self.irq_exit,
-            "hrtimer_expire_entry": self.timer_entry, "hrtimer_expire_exit": self.irq_exit}
+            "softirq_raise": self.soft_raise, "softirq_entry": self.soft_entry,
+            "softirq_exit": self.soft_exit,
+            "hrtimer_expire_entry": self.timer_entry, "hrtimer_expire_exit": self.handler_exit}
 
     def thread(self, tid):
         found = self.threads.get(tid)
@@ -82,8 +84,9 @@ class Contexts:
             handler(event)
 
     def hole(self, hole):
-        """Takes a Hole: of what was on that CPU nothing is known."""
-        self.stacks.pop(hole.cpu, None)
+        """Takes a Hole: of what was on that CPU nothing is known. Returns when those interrupts began of
+        which more may have come than is seen."""
+        hit = {context.since for context in self.stacks.pop(hole.cpu, ())}
         self.running.pop(hole.cpu, None)
         self.left.pop(hole.cpu, None)
         for key in [key for key in self.raised if key[0] == hole.cpu]:
@@ -93,7 +96,9 @@ class Contexts:
                 if thread.state != UNKNOWN:
                     self.end_of(thread, hole.since)
                     thread.state, thread.since = UNKNOWN, hole.since
+                hit.update(hop.context.since for hop in thread.hops)
                 thread.hops = ()
+        return hit
 
     def end_of(self, thread, ns, ran=None):
         """Tells what a thread did until now, if it was not running."""
@@ -194,24 +199,27 @@ class Contexts:
     def handler_exit(self, event):
         stack = self.stacks.get(event.cpu)
         if stack:
-            self.left[event.cpu] = stack.pop()
+            self.left[event.cpu] = stack.pop(), event.ns
 
     def wakes_its_thread(self, event, comm):
         """The Context of the interrupt that wakes its own thread, or None. Why: the kernel does that when the
         handler has returned, and its line is behind that of the return."""
-        number, left = IRQ_THREAD.match(comm or ""), self.left.get(event.cpu)
+        number, (left, _) = IRQ_THREAD.match(comm or ""), self.left.get(event.cpu, (None, 0))
         stack = self.stacks.get(event.cpu)
         if not number or not left or (stack and stack[-1].since > left.since):
             return None
         return left if left.who.startswith(f"interrupt {number[1]} (") else None
 
-    def irq_exit(self, event):
+    def soft_exit(self, event):
         stack = self.stacks.get(event.cpu)
         if stack:
             stack.pop()
 
     def opened(self, event, who, hard=True):
-        return Context(who, hard, event.ns, ("cpu", event.cpu, event.ns, who), event.cpu)
+        before, returned, raised = *self.left.get(event.cpu, (None, 0)), None
+        if before and event.ns - returned <= BEHIND_NS:
+            raised = before.since if before.raised is None else before.raised
+        return Context(who, hard, event.ns, ("cpu", event.cpu, event.ns, who), event.cpu, raised)
 
     # ---- Questions
 

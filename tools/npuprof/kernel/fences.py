@@ -29,6 +29,7 @@ class Fences:
         self.inits = {}              # tid -> (context, seqno, ns, ring) of its last fence "scheduled"
         self.runs = {}               # tid -> (ring, ns) of the job that it gives to the hardware
         self.handed = {}             # tid -> ns at which it gave the last one
+        self.lanes = {}              # context, as dma_fence prints it -> the Lane that the scheduler names
         self.closed = {}             # keys that the scheduler's own event closed: their signal follows
         self.strangers, self.finished = set(), set()    # signalled fences without a begin; contexts C + 1
         self.pointers, self.fences = 0, 0               # events of the old scheduler; of its fences
@@ -43,25 +44,29 @@ class Fences:
         found = STABLE.match(event.text)
         if not found:
             return
-        device, context, seqno, ring, _, _, client = found.groups()
-        key = int(context) & LOW, int(seqno) & LOW
+        key, lane = self.named(found)
         job = self.jobs.get(key)
         if job is None:
             job = Job("", event.ns, event.tid)
             self.jobs.submitted(key, job)
-        job.label = f"{context}:{seqno}"
-        job.submit, job.tid, job.client = event.ns, event.tid, int(client) if client else None
+        job.label, job.lane = f"{found[2]}:{found[3]}", lane
+        job.submit, job.tid, job.client = event.ns, event.tid, int(found[7]) if found[7] else None
         self.jobs.submitters.add(event.tid)
-        job.lane = Lane(f"{device} {ring}", f"stream {context}", int(context))
         self.finished.add(key[0])
 
     def run(self, event):
         found = STABLE.match(event.text)
-        job = found and self.jobs.get((int(found[2]) & LOW, int(found[3]) & LOW))
+        job = found and self.jobs.get(self.named(found)[0])
         if job is None:
             return
         job.low, job.runner = event.ns, event.tid
         self.runs[event.tid] = found[4], event.ns
+
+    def named(self, found):
+        """(key, Lane) of a line of the scheduler's own."""
+        device, context, seqno, ring = found.groups()[:4]
+        lane = Lane(f"{device} {ring}", f"stream {context}", int(context))
+        return (int(context) & LOW, int(seqno) & LOW), self.lanes.setdefault(lane.number & LOW, lane)
 
     def done(self, event):
         found, self.seen = DONE.match(event.text), True
@@ -72,7 +77,7 @@ class Fences:
             if len(self.closed) > KEPT:
                 del self.closed[next(iter(self.closed))]
             if not self.jobs.ended(key, event):
-                self.stranger(key, event.ns)
+                self.stranger(key, event)
 
     def old_run(self, event):
         self.pointers += 1
@@ -109,7 +114,7 @@ class Fences:
         elif not self.jobs.ended(key, event):
             job = self.jobs.get(((key[0] + 1) & LOW, key[1]))
             if job is None:
-                self.stranger(key, event.ns)
+                self.stranger(key, event)
             else:
                 self.give(job, found[2], event)
 
@@ -128,8 +133,8 @@ class Fences:
 
     # ---- What began before the trace
 
-    def stranger(self, key, ns):
-        self.jobs.strange.append(ns)
+    def stranger(self, key, event):
+        self.jobs.ended_unbegun(event)
         if len(self.strangers) < STRANGERS:
             self.strangers.add(key)
 

@@ -13,6 +13,14 @@ from collections import Counter, namedtuple
 FOREVER = 2**63
 # Where jobs run: the device or ring, and the lane in it by name; number: its fence context, or None
 Lane = namedtuple("Lane", "ring name number")
+# What was not seen: intervals in which events were lost; these, and when jobs ended whose begin was not seen;
+# when interrupts began that told more ends, or may have
+Unseen = namedtuple("Unseen", "holes ends interrupts")
+# When a job ended: in [earliest, told], None: nobody knows how early; drawn there
+End = namedtuple("End", "earliest drawn told why")
+NEVER = End(-1, -1, -1, "")
+TIMER = "a timer"
+RARE = 8                         # an interrupt that leads to this many times fewer ends is a stranger
 # A job as it is written. why: words on begin and end; error None: not known
 Span = namedtuple("Span", "job start end start_error end_error start_why end_why")
 
@@ -24,26 +32,29 @@ class Job:
     runner      the thread that gave it to the hardware
     submit      it is in the queue
     low, high   the bracket of its begin; high is when the hardware had it
-    done        its end was told; irq: the interrupt before that, or None, with its name
+    done        its end was told; irq: the interrupt before that, or None, with its name; raised: if that one
+                may have waited for another one, since when
     stated      the driver's line says when it began
     after_doorbell    the hardware had it before `high`, nobody knows how long"""
 
     __slots__ = ("label", "lane", "tid", "runner", "client", "arm", "submit", "low", "high", "done", "irq",
-                 "irq_who", "in_order", "stated", "after_doorbell")
+                 "raised", "irq_who", "in_order", "stated", "after_doorbell")
 
     def __init__(self, label, ns, tid):
         self.label, self.arm, self.submit, self.tid = label, ns, ns, tid
         self.runner = self.lane = self.client = self.low = self.high = self.done = self.irq = None
+        self.raised = None
         self.irq_who, self.in_order, self.stated, self.after_doorbell = "", True, False, False
 
 
 class Jobs:
     """All jobs of a trace. open: key -> [Job], the oldest first. counts: edge jobs, by what was not seen.
-    submitters: a set that takes the threads of jobs. strange: when jobs ended whose begin was not seen."""
+    submitters: a set that takes the threads of jobs. strange: when jobs ended whose begin was not seen;
+    shared: when interrupts began that told more ends than are seen, or may have."""
 
     def __init__(self, contexts, submitters):
         self.contexts, self.submitters = contexts, submitters
-        self.open, self.finished, self.counts, self.strange = {}, [], Counter(), []
+        self.open, self.finished, self.counts, self.strange, self.shared = {}, [], Counter(), [], set()
         self.waiting = {}                # tid -> Job whose begin the next event of the thread brackets
 
     def tick(self, event):
@@ -74,7 +85,7 @@ class Jobs:
             job.done = event.ns
             hop = self.contexts.interrupt_before(event)
             if hop:
-                job.irq, job.irq_who = hop.ns, hop.context.who
+                job.irq, job.irq_who, job.raised = hop.ns, hop.context.who, hop.context.raised
             self.contexts.job_ended(event, job.label)
 
     def ended(self, key, event):
@@ -89,12 +100,22 @@ class Jobs:
         self.finished.append(job)
         return True
 
-    def finish(self, holes):
+    def ended_unbegun(self, event):
+        """A job ends here whose begin was not seen."""
+        self.strange.append(event.ns)
+        hop = self.contexts.interrupt_before(event)
+        if hop:
+            self.shared.add(hop.ns)
+
+    def finish(self, holes, lanes):
         """Counts what is open at the end, and returns the Spans of all others by Lane. holes: [(since,
-        until)] in which events were lost."""
+        until)] in which events were lost; lanes: number of a Lane -> what else is known of it."""
         self.counts["no end seen"] += sum(map(len, self.open.values()))
-        holes = apart(holes + [(ns, ns) for ns in self.strange])
+        unseen = Unseen(apart(holes), apart(holes + [(ns, ns) for ns in self.strange]), self.shared)
         rings, unfinished = {}, [job for own in self.open.values() for job in own]
+        for job in self.finished + unfinished:
+            if job.lane is not None:
+                job.lane = lanes.get(job.lane.number, job.lane)
         for job in self.finished:
             if job.lane is None:
                 self.counts["no begin seen"] += 1
@@ -103,7 +124,7 @@ class Jobs:
         found = {}
         for ring, own in rings.items():
             late = [job for job in unfinished if job.lane and job.lane.ring == ring and job.high is not None]
-            for span in settled(own, late, holes):
+            for span in settled(own, late, unseen):
                 found.setdefault(span.job.lane, []).append(span)
         return found
 
@@ -134,8 +155,8 @@ def overtaken(jobs, unfinished):
     return found, parallel
 
 
-def settled(jobs, unfinished, holes):
-    """The Spans of the jobs of a ring, in the order in which they ended."""
+def settled(jobs, unfinished, unseen):
+    """The Spans of the jobs of a ring, in the order in which they ended. unseen: an Unseen."""
     lanes = {}
     for n, job in enumerate(jobs):
         lanes.setdefault(job.lane, []).append(n)
@@ -145,54 +166,78 @@ def settled(jobs, unfinished, holes):
         past |= {rows[n] for n in own}
         if several:
             parallel.add(lane)
-    spans, ends, last = [], {}, None             # ends: lane -> (end, error) of its last job
+    spans, ends, usual, last = [], {}, usual_interrupts(jobs), None    # ends: lane -> End of its last job
     for n in sorted(range(len(jobs)), key=lambda n: jobs[n].done):
         job = jobs[n]
-        others = max((end for lane, (end, _) in ends.items() if lane != job.lane), default=-1)
-        span = placed(job, ends.get(job.lane, (-1, 0)), others, n in past, job.lane in parallel)
-        if in_hole(holes, bracket(job)[1], job.done):
-            span = span._replace(start_error=None,
-                                 start_why="start not known: something was not seen meanwhile")
-        if last is not None and span.job.irq is not None and span.end == last.end:
-            spans[-1] = one_interrupt(last)
-        spans.append(span)
-        last = span
-        ends[job.lane] = span.end, span.end_error
+        low, high = bracket(job)
+        others = max((end.told for lane, end in ends.items() if lane != job.lane), default=-1)
+        ordered = job.in_order and n not in past and job.lane not in parallel
+        before = ends.get(job.lane, NEVER)
+        end = ending(job, before if ordered else NEVER, usual, unseen)
+        if last is not None and job.irq is not None and (last.job.irq == job.irq or last.end == end.drawn):
+            spans[-1] = last if last.end_error is None else one_interrupt(last)
+            before = before._replace(earliest=None)
+        start, error, why = starting(job, before, end.drawn, ordered, n in past)
+        if others > high:
+            error, why = None, "start not known: another lane of this ring was busy"
+        if in_hole(unseen.ends, high, job.done):
+            error, why = None, "start not known: something was not seen meanwhile"
+        known = None if end.earliest is None else max(end.told - end.drawn, end.drawn - end.earliest)
+        last = Span(job, start, end.drawn, error, known, why, end.why)
+        spans.append(last)
+        ends[job.lane] = end
     return spans
 
 
-def placed(job, before, others, past, parallel):
-    """The Span of a job. before: (end, error) of the job before in its lane; others: the latest end in other
-    lanes of its ring; past: it ended before an earlier job; parallel: so did others of its lane."""
+def usual_interrupts(jobs):
+    """Names of the interrupts that lead to the ends of jobs of a ring. Why not all: the thread that tells an
+    end may have slept on something else in between, and what woke it from that came after the end."""
+    named = Counter(job.irq_who for job in jobs if job.irq is not None)
+    most = max(named.values(), default=0)
+    return {who for who, count in named.items() if count * RARE >= most and not who.startswith(TIMER)}
+
+
+def ending(job, before, usual, unseen):
+    """The End of a job. before: the End of the one before it in its lane, if they run in order, else NEVER;
+    usual: names of interrupts that may lead to it."""
+    if job.irq is None or job.irq < bracket(job)[0]:
+        why = "end as told, no interrupt seen"
+    elif job.irq_who.startswith(TIMER):
+        why = "end as told: a timer led there, so it was asked for"
+    elif job.irq_who not in usual:
+        why = "end as told: an interrupt led there that seldom does"
+    elif in_hole(unseen.holes, bracket(job)[0], job.irq) or job.irq in unseen.interrupts:
+        why = "end as told: something was not seen meanwhile"
+    else:
+        at, earliest = max(job.irq, before.drawn), job.irq if job.raised is None else job.raised
+        earliest, words = max(earliest, before.earliest or 0), "one-sided"
+        if earliest < at:
+            words = "behind another one" if job.raised is not None else "drawn behind the job before"
+        return End(earliest, at, job.done, f"end by interrupt, {words}")
+    return End(None, job.done, job.done, why)
+
+
+def starting(job, before, end, ordered, past):
+    """(start, error or None, why) of a job. before: the End of the job before in its lane; end: its own, as
+    it is drawn; ordered: its lane works in order; past: it ended before an earlier job."""
     low, high = bracket(job)
-    ended, ended_error = before
-    end, end_error, end_why = job.done, None, "end as told, no interrupt seen"
-    in_order = job.in_order and not parallel and not past
-    if job.irq is not None and job.irq >= low:
-        end = max(job.irq, ended) if in_order else job.irq
-        end_error, end_why = job.done - end, "end by interrupt, one-sided"
-    high = min(high, end)                        # of a short job: it ended before its bracket did
-    start, error, why = high, high - low, f"start bracketed {in_us(high - low)} us"
+    at, busy = min(high, end), before.told > low       # of a short job: it ended before its bracket did
+    if past or (busy and not ordered):
+        return at, None, "start not known: jobs of this lane are not known to run in order"
+    if before.drawn > at:
+        known = before.earliest is not None and job.high is not None
+        error = max(before.told - before.drawn, before.drawn - before.earliest) if known else None
+        return before.drawn, error, "start by order"
     if job.stated:
-        why = "start as the driver's line says"
-    elif job.after_doorbell:
-        error, why = None, "start at the latest: the line of submit follows the doorbell"
-    elif job.high is None:
-        error, why = None, "start at the earliest: nothing tells when the hardware had the job"
-    if past or (ended > low and (parallel or not job.in_order)):
-        error = None
-        why = "start not known: jobs of this lane are not known to run in order"
-    elif others > high:
-        error, why = None, "start not known: another lane of this ring was busy"
-    elif ended > high:
-        start, error, why = ended, ended_error, "start by order"
-    elif error is not None and not job.stated and ended >= 0 and ended + (ended_error or 0) > high:
-        # Why: the job before may have ended only when its end was told.
-        error = max(high - max(ended, low), ended + ended_error - high)
-        why = f"start bracketed {in_us(error)} us"
-    elif ended > low:
-        error, why = high - ended, f"start bracketed {in_us(high - ended)} us"
-    return Span(job, start, end, error, end_error, why, end_why)
+        return at, 0, "start as the driver's line says"
+    if job.after_doorbell:
+        return at, None, "start at the latest: the line of submit follows the doorbell"
+    if job.high is None:
+        return at, None, "start at the earliest: nothing tells when the hardware had the job"
+    # Why not up to its own end: an interrupt may lead to the end of a job that began after it.
+    latest = min(job.done, max(high, before.told))
+    error = max(at - max(low, before.earliest or 0), latest - at)
+    return at, error, f"start bracketed {in_us(error)} us"
 
 
 def apart(holes):
@@ -214,7 +259,7 @@ def in_hole(holes, start, end):
 
 def one_interrupt(span):
     """A Span that ended in the same interrupt as the next: its own end is anywhere before."""
-    error = None if span.end_error is None else max(span.end_error, span.end - span.start)
+    error = max(span.end_error, span.end - bracket(span.job)[0])
     return span._replace(end_error=error, end_why="ended in one interrupt with the next job")
 
 

@@ -35,7 +35,7 @@ class Witness:
         take, tick, waiting = self.contexts.take, self.jobs.tick, self.jobs.waiting
         for item in self.text.items():
             if type(item) is Hole:
-                self.contexts.hole(item)
+                self.jobs.shared |= self.contexts.hole(item)
                 holes.append((item.since, item.until))
                 continue
             if item.name in MARKS:
@@ -51,7 +51,7 @@ class Witness:
         self.waits.first, self.waits.last = self.text.first_ns or 0, self.text.last_ns or 0
         for thread in self.threads.values():
             self.contexts.end_of(thread, self.waits.last)
-        self.spans = self.jobs.finish(holes)
+        self.spans = self.jobs.finish(holes, self.fences.lanes)
         self.counts["no begin seen"] += self.fences.edge_jobs()
         self.counts += {}
         self.note()
@@ -89,7 +89,7 @@ class Witness:
         if job is None:
             if not device.fence or not self.fences.seen:
                 self.counts["no begin seen"] += 1
-                self.jobs.strange.append(event.ns)
+                self.jobs.ended_unbegun(event)
         elif job.lane.number is not None:
             self.jobs.told(job, event)        # the scheduler will close it
         else:
