@@ -8,9 +8,9 @@
 
    /sys/kernel/debug/toy/submit: a write of "RING COUNT BOTH" submits that many jobs and waits for them; BOTH
    is 1 if ring 1 works on two at once. COUNT 0 submits one job that never ends, until the module goes.
-   /sys/kernel/debug/toy/truth: a line for each job that was submitted, "CONTEXT NUMBER BEGIN END": its fence
-   "finished", and ns of CLOCK_MONOTONIC. BEGIN: the device begins with it. END: the CPU enters the interrupt
-   that says so; 0: never. */
+   /sys/kernel/debug/toy/truth: a line for each job that was submitted, "CONTEXT NUMBER BEGIN DONE END": its
+   fence "finished", and ns of CLOCK_MONOTONIC. BEGIN: the device begins with it. DONE: it is done. END: the
+   CPU enters the interrupt that says so; 0: never. */
 #include <drm/gpu_scheduler.h>
 #include <linux/debugfs.h>
 #include <linux/hrtimer.h>
@@ -23,7 +23,7 @@
 enum { RINGS = 2, MOST = 1 << 14, FLYING = 8, SHORTEST_US = 60, SPREAD_US = 240, LONG = 4 /* bits */ };
 enum { EDU_STATUS = 0x24, EDU_RAISE = 0x60, EDU_ACK = 0x64 };      /* bit N of the values: ring N */
 
-struct truth { u64 context, number; ktime_t begin, end; };
+struct truth { u64 context, number; ktime_t begin, done, end; };
 
 struct job {
     struct drm_sched_job base;
@@ -41,7 +41,7 @@ static struct ring {
     spinlock_t lock;
     struct job *working, *waiting;           /* in order; of both at once there is no order */
     struct job *told;                        /* of ring 0: its interrupt came, its thread not yet */
-    struct job *done;                        /* of ring 1: a list by `next`; their interrupt is to come */
+    struct job *done;                        /* of ring 1: the oldest first; their interrupt is to come */
     u64 context, numbers;
     bool both;
 } rings[RINGS];
@@ -72,8 +72,10 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
     struct job *job = container_of(timer, struct job, timer);
     struct ring *ring = job->ring;
+    struct job **end = &ring->done;
     unsigned long flags;
 
+    job->truth->done = ktime_get();
     if (ring == &rings[1]) {
         spin_lock_irqsave(&ring->lock, flags);
         if (ring->working == job) {
@@ -82,8 +84,9 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
             if (ring->working)
                 begin(ring->working);
         }
-        job->next = ring->done;
-        ring->done = job;
+        while (*end)
+            end = &(*end)->next;
+        *end = job;
         spin_unlock_irqrestore(&ring->lock, flags);
     }
     iowrite32(1 << (ring - rings), edu + EDU_RAISE);
@@ -254,8 +257,8 @@ static int truth_show(struct seq_file *to, void *unused)
     int i, all = min(atomic_read(&count), (int)MOST);
 
     for (i = 0; i < all; i++)
-        seq_printf(to, "%llu %llu %lld %lld\n", truths[i].context, truths[i].number,
-                   ktime_to_ns(truths[i].begin), ktime_to_ns(truths[i].end));
+        seq_printf(to, "%llu %llu %lld %lld %lld\n", truths[i].context, truths[i].number,
+                   ktime_to_ns(truths[i].begin), ktime_to_ns(truths[i].done), ktime_to_ns(truths[i].end));
     return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(truth);

@@ -236,7 +236,7 @@ def starting(job, before, end, ordered, past):
         return at, None, "start at the earliest: nothing tells when the hardware had the job"
     # Why not up to its own end: an interrupt may lead to the end of a job that began after it.
     latest = min(job.done, max(high, before.told))
-    error = max(at - max(low, before.earliest or 0), latest - at)
+    error = max(at - low, latest - at)
     return at, error, f"start bracketed {in_us(error)} us"
 
 
