@@ -131,7 +131,7 @@ static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 /* ---- What is in a chunk */
 
 /* The start of a record, in ticks. */
-static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
+NPUPROF_HOT_ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
 {
     const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);

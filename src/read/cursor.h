@@ -236,32 +236,29 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     }
     const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
     const npuprof_site_entry_ *site = npuprof_image_site_(im, ev->site);
-    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) {
-        u = npuprof_cursor_decode_controls_(u, end, ev);
-        return (uint32_t)(npuprof_cursor_skip_args_(u, end) - units) - unit;
+    const uint32_t kind = site ? site->head.a & 0xFF : (uint32_t)NPUPROF_KIND_NONE;
+    const bool known = kind != NPUPROF_KIND_NONE && kind < NPUPROF_KIND_COUNT;
+    if (known) {
+        ev->kind = kind;
+        ev->name = site->name;
+        ev->category = site->category;
+        ev->host_ticks = ev->end = ev->start;
+        ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
+        /* Why again: the span may have moved away after its first word was read; then its second word is its
+           start. */
+        if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
+                              npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
+            return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
     }
-    ev->kind = site->head.a & 0xFF;
-    ev->name = site->name;
-    ev->category = site->category;
-    ev->host_ticks = ev->start;
-    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
-    /* Why again: the span may have moved away after its first word was read; then its second word is its
-       start. */
-    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
-                          npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
-        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (npuprof_kind_nests_(ev->kind)) {
+    if (known && npuprof_kind_nests_(kind)) {
         npuprof_cursor_decode_end_(im, ev);
         if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
         ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);
-    } else {
-        ev->end = ev->start;
     }
-    u = npuprof_cursor_decode_controls_(u, end, ev);
-    ev->args = u;
-    ev->args_end = u = npuprof_cursor_skip_args_(u, end);
-    *shown = ev->host_ticks >= im->clear_ticks && ev->host_ticks <= im->last_ticks;
-    return (uint32_t)(u - units) - unit;
+    ev->args = npuprof_cursor_decode_controls_(u, end, ev);
+    ev->args_end = npuprof_cursor_skip_args_(ev->args, end);
+    *shown = known && ev->host_ticks >= im->clear_ticks && ev->host_ticks <= im->last_ticks;
+    return (uint32_t)(ev->args_end - units) - unit;
 }
 
 /* The fast path beside npuprof_cursor_next_event_(): a walk over the plain records that come next in the
