@@ -186,6 +186,8 @@ class Word(unittest.TestCase):
             why = replay.of(facts).why or ""
             self.assertEqual("does not tell the length to a tenth" in why, swapped > 0, why)
             self.assertEqual(set(submissions(facts)) | set(facts.jobs.unsure), set(range(200)))
+            said = helpers.npuprof_py("report", "--ftrace", "k.txt").stdout
+            self.assertEqual("how busy the device was is not known" in said, swapped > 0, said)
             facts.jobs.unsure = range(200)
             self.assertRaisesRegex(Missing, "to a tenth of their length", submissions, facts)
 

@@ -117,6 +117,12 @@ class Jobs:
         return [k for k, (i, error) in enumerate(zip(self.row, self.error) if kernel else ())
                 if (error == NULL or 10 * error > trace.dur[i]) and trace.names[trace.cat[i]] == KERNEL]
 
+    @cached_property
+    def are_drawn_loosely(self):
+        """Is the length of more than a tenth of the device's time not known to a tenth?"""
+        length = sum(self.end) - sum(self.start)
+        return 10 * sum(self.end[k] - self.start[k] for k in self.unsure) > length
+
     def _is_unmarked(self, k):
         return self.thread[k] >= 0 and self.sure[k] != MARKED and k not in self.slept
 

@@ -81,10 +81,10 @@ class Replay:
         if 10 * with_arrow < 9 * len(jobs):
             return (f"{len(jobs) - with_arrow} of {len(jobs)} executions have no arrow from a submission: "
                     "sampled kernels, or jobs without a number")
-        length = sum(jobs.end) - sum(jobs.start)
-        if 10 * sum(jobs.end[k] - jobs.start[k] for k in jobs.unsure) > length:
+        if jobs.are_drawn_loosely:
             return (f"of {len(jobs.unsure)} of {len(jobs)} jobs the kernel's text does not tell the length "
-                    "to a tenth: a device that works on several jobs at once, or lost events")
+                    "to a tenth: its device works on several jobs at once, its driver asks for ends by a "
+                    "timer, or events were lost")
         if self.facts.missing_pct > 1:
             return (f"{jobs.missing} of {jobs.missing + len(jobs)} executions are missing, by their numbers: "
                     "those would get faster, too")

@@ -68,7 +68,9 @@ def trace_line(facts):
         most = ("max_ns", "longest") if head["p99_ns"] is None else ("p99_ns", "99 % within")
         parts[0] += f", median {in_unit(head['p50_ns'], like)}, {most[1]} {in_unit(head[most[0]], like)}"
     if head["busy_pct"] is not None:
-        parts.append(f"device busy {whole(head['busy_pct'])} %")
+        loosely = facts.jobs.are_drawn_loosely
+        parts.append("how busy the device was is not known" if loosely
+                     else f"device busy {whole(head['busy_pct'])} %")
     if head["max_error_ns"] is not None:
         parts.append(f"clock +-{ns_text(head['max_error_ns'])}")
     if facts.window.paused_ns:
@@ -253,7 +255,7 @@ def nothing(verdict):
         f"No finding: {who} promises more than {whole(verdict.threshold_pct)} % of {what}."
     name, (_, ns) = max(facts.engines.operators.items(), key=lambda item: item[1][1], default=("", (0, 0)))
     share = facts.owners.get(("operator", name)) or facts.share_of_inferences(ns)
-    if name and share is not None and share <= 100:
+    if name and share is not None and share <= 100 and not facts.jobs.are_drawn_loosely:
         text += f" The time is in {name}: {whole(share)} % of it"
         limit = facts.roof.get(name)
         if limit and limit.bound in ("compute", "memory"):
