@@ -133,7 +133,9 @@
          >>report/     printed tables, and the measuring of operators
          >>process/    set-up, ends of threads, fork and exit
    ======================================================================================================== */
-#if defined(__clang__) && defined(NPUPROF_AUTO)
+#if defined(__clang__) && defined(NPUPROF_AUTO) && !defined(NPUPROF_OFF) && \
+    (!defined(NPUPROF_H) || (defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_IMPLEMENTATION_DONE_)))
+#define NPUPROF_PUSHED_
 /* Why: clang puts calls of NPUPROF_AUTO's hooks also into inline functions of the C library, and the hooks
    use those. So none of them may be declared before this. */
 #pragma clang attribute push(__attribute__((no_instrument_function)), apply_to = function)
@@ -343,7 +345,8 @@ NPUPROF_QUIET_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */
-#if defined(__clang__) && defined(NPUPROF_AUTO)
+#ifdef NPUPROF_PUSHED_
+#undef NPUPROF_PUSHED_
 #pragma clang attribute pop
 #endif
 

@@ -326,11 +326,10 @@ NPUPROF_QUIET_POP_
 #endif /* NPUPROF_NPU_H: end of header */
 
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_NPU_IMPLEMENTATION_DONE_)
-#define NPUPROF_NPU_IMPLEMENTATION_DONE_
-
-#if defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
+#ifndef NPUPROF_IMPLEMENTATION_DONE_
 #error "npuprof_npu.h: the implementing file includes npuprof.h with NPUPROF_IMPLEMENTATION, too"
-#endif
+#else   /* Why all the rest: as above. */
+#define NPUPROF_NPU_IMPLEMENTATION_DONE_
 
 /* Why: the file around may have globals of any name. */
 NPUPROF_QUIET_PUSH_
@@ -403,6 +402,7 @@ NPUPROF_END_C_
 
 NPUPROF_QUIET_POP_
 
+#endif /* NPUPROF_IMPLEMENTATION_DONE_ */
 #endif /* NPUPROF_IMPLEMENTATION */
 #endif /* NPUPROF_H */
 

@@ -44,7 +44,8 @@
     NPUPROF_ATTRIBUTE_((weak, visibility("hidden"), section(".probes")))                           \
     volatile unsigned short npuprof_usdt_##name##_ = 0;                                            \
     NPUPROF_END_C_                                                                                 \
-    NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((noinline)) static void npuprof_usdt_hit_##name##_ parameters  \
+    NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((noinline, unused))                                            \
+    static void npuprof_usdt_hit_##name##_ parameters                                              \
     {                                                                                              \
         __asm__ volatile(NPUPROF_USDT_PROBE_(#name, args) : : __VA_ARGS__);                        \
     }

@@ -363,5 +363,6 @@ int main(void)
                     if shutil.which(compiler):
                         commands += [arguments(compiler, standard, "-fsyntax-only", *flags, source=source)
                                      for flags in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"],
-                                                   ["-DNPUPROF_STATIC"])]
+                                                   ["-DNPUPROF_STATIC"], ["-DNPUPROF_USDT"],
+                                                   ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_AUTO"])]
         self.check_all(commands)

@@ -148,11 +148,14 @@ class Refused(unittest.TestCase):
     def test_npu_header_first(self):
         """One sentence, and nothing else."""
         path = scratch() / "npu_first.c"
-        path.write_text('#include "npuprof_npu.h"\nint main(void) { return 0; }\n')
-        for flags in ([], ["-DNPUPROF_IMPLEMENTATION"]):
-            done = run([*helpers.CC, *flags, f"-I{ROOT}", "-fsyntax-only", path])
+        alone = '#include "npuprof_npu.h"\nint main(void) { return 0; }\n'
+        for text, flags in ((alone, []), (alone, ["-DNPUPROF_IMPLEMENTATION"]),
+                            ('#include "npuprof.h"\n#define NPUPROF_IMPLEMENTATION\n' + alone, [])):
+            path.write_text(text)
+            done = run([*helpers.CC, *flags, f"-I{ROOT}", "-Wall", "-fsyntax-only", path])
             self.assertEqual((done.returncode != 0, done.stderr.count("error:")), (True, 1),
                              done.stderr[:1000])
+            self.assertNotIn("warning:", done.stderr)
 
     def test_c89(self):
         """One sentence, and nothing else."""
