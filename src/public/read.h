@@ -95,7 +95,7 @@ typedef struct npuprof_read_result {
    After npuprof_clear() it goes on, and counts what was cleared as lost; if other threads recorded during the
    clear, that is an estimate. While threads record with NPUPROF_STREAM, lost may run ahead by a few records,
    which it then does not count again: once they stand still, delivered + lost is what was recorded. In the
-   child of a fork a cursor begins anew, with the child's trace.
+   child of a fork a cursor begins anew, with the child's trace. If fn forks, that ends the child's read.
    Threads: any; one at a time for one cursor. Not from a signal handler.
    The first call maps memory for the cursor, some 200 KiB, of which it touches what it needs; no heap. Stack:
    1 KiB, beside that of drains. Cost: some 100 ns for each span, and less for each thread and each chunk that

@@ -15,7 +15,7 @@
 /* npuprof_read() and its siblings: what since.h has found goes to the program's function, as structs of the
    public interface. Times are made here, behind the lock: names and clock anchors are only ever added.
 
-   Data: those of since.h. npuprof_cursor.busy_ is 1 while a thread reads with the cursor. */
+   Data: those of since.h. npuprof_cursor.busy_ is not 0 while a thread reads with the cursor. */
 
 typedef bool (*npuprof_read_fn_)(void *user, const npuprof_read_span *span);
 
@@ -83,7 +83,14 @@ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof_read_item_ *
     span->track = npuprof_image_text_(im, track, &length);
 }
 
-/* Hands one span over. False: the program has had enough. */
+/* Is what it knows of this trace? Not in the child of a fork. */
+static bool npuprof_read_is_of_trace_(const npuprof_read_ *r)
+{
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    return r->header == h && r->seed == h->seed_low && r->pid == h->pid;
+}
+
+/* Hands one span over. False: the program has had enough, or is the child of a fork in there. */
 static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read_item_ *item, npuprof_read_fn_ fn,
                                void *user)
 {
@@ -114,7 +121,7 @@ static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read_item_ *item,
                 span.job = args[i].value.u;
     }
     npuprof_read_fill_kind_(r, item, &span);
-    return fn(user, &span);
+    return fn(user, &span) && npuprof_record_is_ready_() && npuprof_read_is_of_trace_(r);
 }
 
 /* Hands the batch over. *spans: how many. False: the program has had enough. */
@@ -163,13 +170,6 @@ static void npuprof_read_give_back_(npuprof_cursor *cursor)
     npuprof_list_free_(&r->open);
     npuprof_os_unmap_(r, r->bytes);
     cursor->memory_ = NULL;
-}
-
-/* Is what it knows of this trace? Not in the child of a fork. */
-static bool npuprof_read_is_of_trace_(const npuprof_read_ *r)
-{
-    const npuprof_header_ *const h = npuprof_arena_.header;
-    return r->header == h && r->seed == h->seed_low && r->pid == h->pid;
 }
 
 /* Opens the arena, and finds the slots that are new. Under the lock. False: the system has no memory. */
@@ -227,6 +227,7 @@ static npuprof_result npuprof_read_all_(npuprof_read_ *r, npuprof_read_fn_ fn, v
         npuprof_read_fill_(r);
         npuprof_reader_unlock_();
     }
+    if (!npuprof_read_is_of_trace_(r)) return NPUPROF_OK;
     if (!npuprof_reader_lock_or_(true, NPUPROF_FROZEN_BRIEFLY_)) return npuprof_reader_result_();
     const uint64_t lost = npuprof_read_count_lost_(r);
     npuprof_reader_unlock_();
@@ -234,6 +235,18 @@ static npuprof_result npuprof_read_all_(npuprof_read_ *r, npuprof_read_fn_ fn, v
     r->lost = npuprof_max_(lost, r->lost);
     result->open = r->open_count;
     return npuprof_os_result_(r->error);
+}
+
+/* Makes the cursor busy. False: it is. In the child of a fork, what the parent was doing with it is void.
+   Why its memory is not given back then: a thread of the parent may have been changing it. */
+static bool npuprof_read_take_(npuprof_cursor *cursor)
+{
+    const uint32_t ours = (uint32_t)npuprof_arena_.header->seed_low | 1;
+    uint32_t before = 0;
+    if (NPUPROF_CAS_(&cursor->busy_, &before, ours)) return true;
+    if (before == ours || !NPUPROF_CAS_(&cursor->busy_, &before, ours)) return false;
+    cursor->memory_ = NULL;
+    return true;
 }
 
 static npuprof_result npuprof_read_busy_(void)
@@ -256,7 +269,6 @@ NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
 {
     npuprof_read_result counts;
     npuprof_result r = NPUPROF_ERR_MEMORY;
-    uint32_t free_ = 0;
     memset(&counts, 0, sizeof counts);
     if (result && result->struct_size < 8)
         return NPUPROF_REFUSE_("npuprof_read: result->struct_size is not sizeof(npuprof_read_result)");
@@ -265,7 +277,7 @@ NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
     if (cursor->struct_size > sizeof *cursor) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
-    if (!NPUPROF_CAS_(&cursor->busy_, &free_, 1)) return npuprof_read_busy_();
+    if (!npuprof_read_take_(cursor)) return npuprof_read_busy_();
     if (!(kinds & NPUPROF_READ_NO_DRAIN)) npuprof_record_drain_devices_();
     npuprof_read_ *const known = (npuprof_read_ *)cursor->memory_;
     if (known && !npuprof_read_is_of_trace_(known)) npuprof_read_give_back_(cursor);
@@ -279,8 +291,7 @@ NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
 
 NPUPROF_API_ void npuprof_read_end(npuprof_cursor *cursor)
 {
-    uint32_t free_ = 0;
-    if (!cursor || !NPUPROF_CAS_(&cursor->busy_, &free_, 1)) return;
+    if (!cursor || !npuprof_record_is_ready_() || !npuprof_read_take_(cursor)) return;
     npuprof_read_give_back_(cursor);
     memset(cursor, 0, sizeof *cursor);
 }

@@ -249,6 +249,73 @@ static void forked(void)
     CHECK_UINT(read_all().spans, 2);
 }
 
+/* fn forks, or a thread reads while another one forks: in the child the cursor is free, and begins anew. */
+static pid_t child_of_callback = -1;
+static unsigned handed_to_child;
+static bool fork_in_callback(void *user, const npuprof_read_span *span)
+{
+    (void)user, (void)span;
+    if (child_of_callback == 0) handed_to_child++;
+    if (child_of_callback == -1 && ++got.count == 200) child_of_callback = fork();
+    return true;
+}
+
+static bool is_new_in_child(void)
+{
+    lost = delivered = 0;
+    burst(3);
+    const npuprof_read_result r = read_all();
+    npuprof_read_end(&cursor);
+    return r.spans == 3 && r.lost == 0 && r.open == 0 && !cursor.memory_;
+}
+
+static void forked_in_callback(void)
+{
+    npuprof_read_result r = { .struct_size = sizeof r };
+    int status = 1;
+    npuprof_start(1);
+    burst(1000);
+    CHECK_INT(npuprof_read(&cursor, NPUPROF_READ_ALL, fork_in_callback, NULL, &r), NPUPROF_OK);
+    if (child_of_callback == 0) {
+        const bool ended = handed_to_child == 0 && r.spans == 200 && r.lost == 0 && r.open == 0;
+        _exit(ended && is_new_in_child() ? 0 : 1);
+    }
+    CHECK_UINT(r.spans, 1000);
+    waitpid(child_of_callback, &status, 0);
+    CHECK_INT(status, 0);
+}
+
+static int in_callback;
+static bool stay_in_callback(void *user, const npuprof_read_span *span)
+{
+    (void)user, (void)span;
+    NPUPROF_STORE_SEQ_(&in_callback, 1);
+    while (NPUPROF_LOAD_SEQ_(&in_callback) == 1) usleep(100);
+    return true;
+}
+
+static void *reads(void *user)
+{
+    (void)user;
+    CHECK_INT(npuprof_read(&cursor, NPUPROF_READ_ALL, stay_in_callback, NULL, NULL), NPUPROF_OK);
+    return NULL;
+}
+
+static void forked_beside_a_reader(void)
+{
+    int status = 1;
+    npuprof_start(1);
+    burst(1);
+    const pthread_t reader = started(reads, NULL);
+    while (!NPUPROF_LOAD_SEQ_(&in_callback)) usleep(100);
+    const pid_t child = fork();
+    if (child == 0) _exit(is_new_in_child() ? 0 : 1);
+    waitpid(child, &status, 0);
+    NPUPROF_STORE_SEQ_(&in_callback, 2);
+    pthread_join(reader, NULL);
+    CHECK_INT(status, 0);
+}
+
 static bool call_back(void *user, const npuprof_read_span *span)
 {
     static int depth;
@@ -412,6 +479,6 @@ static void times(void)
 }
 
 CHECK_MAIN(CASE(open_comes_later), CASE(arguments), CASE(kinds), CASE(lapped_oldest), CASE(lapped_newest),
-           CASE(lapped_stream), CASE(stops), CASE(cleared), CASE(forked), CASE(calls_in_the_callback),
-           CASE(refused_in_sink_and_handler), CASE(sizes), CASE(many_threads), CASE(full_table),
-           CASE(clock_pairs), CASE(times))
+           CASE(lapped_stream), CASE(stops), CASE(cleared), CASE(forked), CASE(forked_in_callback),
+           CASE(forked_beside_a_reader), CASE(calls_in_the_callback), CASE(refused_in_sink_and_handler),
+           CASE(sizes), CASE(many_threads), CASE(full_table), CASE(clock_pairs), CASE(times))
