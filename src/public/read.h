@@ -53,8 +53,8 @@ typedef struct npuprof_read_span {
                                       that submitted its job. 0: none, or not known */
     uint64_t job;                  /* of a device span: its argument "job"; 0: none */
     int64_t start_ns, end_ns;      /* on the clock of npuprof_now_ns() */
-    uint64_t error_ns;             /* both stamps of a device span are right to so many ns; UINT64_MAX: no
-                                      bound is known. 0 for the host's own spans */
+    uint64_t error_ns;             /* both are right to so many ns, unless the system changed the rate of its
+                                      clock in the trace, as NTP does; UINT64_MAX: no bound is known */
     uint64_t start_ticks, end_ticks;   /* device ticks, extended to 64 bits */
     uint32_t epoch;                /* counts the resets of the device's counter */
     uint32_t device, engine;       /* number of the device, from 1, 0: none; number of its PE */

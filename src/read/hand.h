@@ -21,6 +21,22 @@ typedef bool (*npuprof_read_fn_)(void *user, const npuprof_read_span *span);
 
 /* ---- One span */
 
+/* Host ticks, which lie between those two, as ns: how far they may be from npuprof_now_ns(), beside an error
+   in ticks. The rate is as exact as its two anchors were read, and less so outside of them. */
+static uint64_t npuprof_read_error_ns_(const npuprof_image_ *im, uint64_t from, uint64_t to, uint64_t error)
+{
+    const npuprof_host_anchor_ *const first = &im->h->first, *const last = &im->closing;
+    const uint64_t early = (first->ticks - from) >> 63 ? 0 : first->ticks - from;
+    const uint64_t late = (to - last->ticks) >> 63 ? 0 : to - last->ticks;
+    const uint64_t both = first->error_ticks + last->error_ticks;
+    if (im->doubt == NPUPROF_DOUBT_STANDS_) return UINT64_MAX;
+    if (im->h->clock_hz) return error ? npuprof_image_error_ns_(im, error) : 0;
+    error = npuprof_saturating_add_(error, npuprof_max_(first->error_ticks, last->error_ticks));
+    error = npuprof_saturating_add_(
+        error, npuprof_scale_(npuprof_max_(early, late), both, npuprof_max_(last->ticks - first->ticks, 1)));
+    return npuprof_image_error_ns_(im, error) + im->doubt_ns;
+}
+
 /* Device ticks as ns, and the error of both. */
 static void npuprof_read_place_(npuprof_read_ *r, const npuprof_event_ *ev, npuprof_read_span *span)
 {
@@ -48,7 +64,7 @@ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_event_ *ev, npup
     span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, start);
     span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, end);
     if (!by_host || ev->epoch)
-        span->error_ns = npuprof_image_error_ns_(im, npuprof_max_(start_error, end_error));
+        span->error_ns = npuprof_read_error_ns_(im, start, end, npuprof_max_(start_error, end_error));
 }
 
 /* What depends on the kind: times, value, track. */
@@ -62,6 +78,7 @@ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof_read_item_ *
     uint32_t track = NPUPROF_LOAD_(&slot->name);
     span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, ev->start);
     span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, ev->end);
+    span->error_ns = npuprof_read_error_ns_(im, ev->start, ev->end, 0);
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         device = npuprof_image_device_(im, ev->device);
         track = device ? device->name : 0;
@@ -74,6 +91,7 @@ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof_read_item_ *
         track = ev->track;
         span->start_ns = (int64_t)ev->value;
         span->end_ns = (int64_t)ev->second;
+        span->error_ns = 0;
     } else if (!npuprof_kind_nests_(ev->kind)) {
         span->flags |= NPUPROF_READ_POINT;
         span->value.u = ev->value;
@@ -327,8 +345,10 @@ NPUPROF_API_ npuprof_result npuprof_read_anchors(uint32_t device, uint64_t *plac
         if (block == UINT32_MAX && NPUPROF_LOAD_ACQUIRE_(&d->overflow_used) != used) continue;
         *place = (uint64_t)block << 32 | (block == UINT32_MAX ? used : index);
         out.ticks = a.device_ticks;
-        out.before_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_before);
-        out.after_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_after);
+        const uint64_t error = npuprof_read_error_ns_(&im, a.host_before, a.host_after, 0);
+        const int64_t wider = (int64_t)npuprof_min_(error, NPUPROF_NS_LIMIT_);
+        out.before_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_before) - wider;
+        out.after_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_after) + wider;
         more = fn(user, &out);
     }
     return NPUPROF_OK;

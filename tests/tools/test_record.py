@@ -45,7 +45,7 @@ class Reading(Case):
                         npuprof.counter("queue", -7)
                     (inner,) = r.read()
                     assert (inner.kind, inner.name, r.open, r.lost) == ("span", "inner", 1, 0), inner
-                    assert inner.end_ns >= inner.start_ns and inner.error_ns == 0
+                    assert inner.end_ns >= inner.start_ns and inner.error_ns < 100000
                     assert r.read() == []
                 (outer,) = r.read()
                 assert outer.args == {"rows": 3, "text": "a", "ok": True, "ratio": 0.5}, outer
