@@ -69,6 +69,7 @@ int main(int argc, char **argv)
             for (uint32_t i = 1; i <= IN_BATCH; i++)
                 records.push_back(program(profiler, batch * IN_BATCH + i, ahead_ns));
             tt_profiler::registered({ records, batch == 3 ? 4u : 0u });
+            if (batch == 5) tt_profiler::registered({ {}, 3u });
         }
     }
     return tt_profiler::registered ? 3 : (int)npuprof_dump(argv[1]);
