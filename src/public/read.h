@@ -122,7 +122,7 @@ typedef struct npuprof_read_anchor {
 } npuprof_read_anchor;
 /* Hands over the clock anchors of a device that were taken since *place, oldest first, and sets *place behind
    them. *place: the caller's, for each device; 0: before the first one. fn returns false to stop there. Any
-   thread. Cost: those anchors.
+   thread. Cost: those anchors. Once the table of names is full, only the newest one is there.
    NPUPROF_ERR_NOT_FOUND: there is no such device. */
 NPUPROF_FN_(npuprof_result, npuprof_read_anchors,
             (uint32_t device, uint64_t *place, bool (*fn)(void *user, const npuprof_read_anchor *anchor),
