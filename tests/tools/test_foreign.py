@@ -138,6 +138,49 @@ class Chrome(unittest.TestCase):
             self.assertEqual((left["value that is no event"], left["i event without ts"]), (1, 1))
 
 
+    def test_numbers(self):
+        """Times as texts keep their ns, spans that lie inside others stay there, and counters all their
+        values."""
+        text = '{"ph":"X","pid":1,"tid":1,"name":"%s","ts":%s,"dur":%s},'
+        path = made.write(helpers.scratch() / "t.json", [])
+        path.write_text("[" + text % ("t", '"1700000000000000.123"', '"0.001"') + "]")
+        self.assertEqual(spans(npuprof.load(path)), [("t", 1_700_000_000_000_000_123, 1)])
+        path.write_text("[" + text % ("out", "0.0004", "10.0004") + text % ("in", "5", "5.0008") + "]")
+        trace = npuprof.load(path)
+        self.assertEqual([trace.text(i) for i in range(2) if trace.parents[i] >= 0], ["in"])
+        trace = loaded([e("C", 1, args={"a": "1.5", "b": 2, "c": "x", "d": {}, "e": None}), e("X", 5, dur=-2)])
+        self.assertEqual([(c.key, c.values) for c in trace.counters], [("a", [1.5]), ("b", [2])])
+        self.assertEqual(dict(trace.left_out), {"counter value that is no number": 3, "negative duration": 1})
+
+    def test_only_pairs(self):
+        """Spans that are all asynchronous; and what has none is refused with what was there."""
+        self.assertEqual(spans(loaded([e("b", 1, id=1), e("e", 4, id=1)])), [("a", 1000, 3000)])
+        self.assertEqual(spans(loaded([e("N", 1, id=1), e("D", 4, id=1)])), [("a", 1000, 3000)])
+        with self.assertRaisesRegex(Refused, r"can be read \(2 unmatched E events\)"):
+            loaded([e("E", 1), e("E", 2)])
+
+    def test_texts(self):
+        """Pairs of surrogate escapes are characters. Half of one has no bytes in any output."""
+        path = helpers.scratch() / "t.json"
+        for form in '{"traceEvents":[%s]}', "[%s]", "[%s,]":
+            event = json.dumps(e("X", 1, "\U0001f600\\ud800", dur=1))
+            path.write_text(form % event)
+            self.assertEqual(spans(npuprof.load(path)), [("\U0001f600\\ud800", 1000, 1000)])
+            self.assertIn("surrogate", helpers.refused("check", path))
+            for half in "\\ud83d", "\\ude00\\ud83d":
+                path.write_text(form % event.replace("\\\\ud800", half))
+                self.assertIn(f"surrogate escape {half[:6]}", helpers.refused("report", path))
+        path.write_text("[%s]\n[%s]" % (event, event))
+        self.assertIn("data behind the end", helpers.refused("report", path))
+
+    def test_other_files(self):
+        for data, sentence in ((b"\x28\xb5\x2f\xfd\0", "zstd -d"), ("[]".encode("utf-16"), "is UTF-16"),
+                               ("[]".encode("utf-16-be"), "is UTF-16"), (b"\n\0", "Perfetto's own format")):
+            path = helpers.scratch() / "t.pftrace"
+            path.write_bytes(data)
+            for command in ("report",), ("check",), ("convert", "-o", "t.csv"):
+                self.assertIn(sentence, helpers.refused(*command, path))
+
 class Tools(unittest.TestCase):
     def load(self, name, **options):
         return npuprof.load(FILES[name](helpers.scratch() / name, **options))

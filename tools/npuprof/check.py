@@ -31,12 +31,12 @@ from .base.files import open_plain, read_bytes
 from .base.losses import syncs_of
 from .base.messages import Refused, tell
 from .base.numbers import plain
-from .base.strict_json import NotJson, decode, read_events, read_trace, shown
+from .base.strict_json import NotJson, decode, read_events, read_trace, refuse_halves, shown
 from .merging.beside import add_kernel_arguments, beside, kernel_arguments, only_trace
 from .read import load
 from .read.database import MAGIC
 from .read.foreign import file_of
-from .read.image import opened
+from .read.image import opened, refuse_other
 
 PRINTED_PER_RULE = 10
 DEPTH_MAX = 512               # viewers drop deeper slices
@@ -396,6 +396,7 @@ def check_other(path, head):
 def check_file(path):
     """Prints the findings of one file and returns the exit code. Raises Refused if it is no trace."""
     head = head_of(path)
+    refuse_other(path, head)
     code = check_other(path, head)
     return check_text(path, *text_of(path, head)) if code is None else code
 
@@ -436,6 +437,7 @@ def check_text(path, text, damage):
 def read_any(text, on_event):
     """read_trace(), also of a mere array of events. Chrome's format lets that end anywhere: diagnosis()
     refuses one that is damaged."""
+    refuse_halves(text, pairs=True)
     if not text.lstrip().startswith("["):
         return read_trace(text, on_event)
     with contextlib.suppress(NotJson):

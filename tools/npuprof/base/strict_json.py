@@ -16,7 +16,9 @@ class NotJson(Exception):
 
 
 BLANK = re.compile(r"[ \t\r\n]*")
-SURROGATE_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\u[dD][89a-fA-F][0-9a-fA-F]{2})")
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# The first group is a surrogate pair, the second one half of a pair.
+ESCAPES = re.compile(r"\\(u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\(u[dD][89a-fA-F]..)|\\.", re.S)
 
 
 def shown(value):
@@ -33,6 +35,14 @@ def json_text(value):
     metadata."""
     text = ENCODER.encode(value)
     return text.replace("\x7f", "\\u007f")
+
+
+def refuse_halves(text, pairs=False):
+    """Refuses half of a surrogate pair: UTF-8 has no bytes for it. pairs: whole ones, too."""
+    for match in ESCAPES.finditer(text) if SURROGATE.search(text) else ():
+        if match[2] or pairs and match[1]:
+            what = f"surrogate escape \\{match[2] or match[1][:5]}"
+            raise NotJson(match.start(), f"{what}, write the character as UTF-8")
 
 
 def unique_members(pairs):
@@ -82,9 +92,7 @@ def expect(text, position, characters):
 def read_trace(text, on_event, decoder=DECODER):
     """Calls on_event(position, value) for each event and returns the other members of the top-level object.
     Among them traceEvents is None if it is an array. Returns None if the top level is no object."""
-    match = SURROGATE_ESCAPE.search(text) if "\\u" in text else None
-    if match:
-        raise NotJson(match.start(1), f"surrogate escape {match[1]}, write the character as UTF-8")
+    refuse_halves(text)
     position = BLANK.match(text).end()
     if not text.startswith("{", position):
         value, position = decode(text, position, decoder)

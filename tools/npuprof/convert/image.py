@@ -12,7 +12,7 @@ from ..base.built import remedy
 from ..base.files import in_place, open_behind, open_plain, plain_path, whole_file, whole_folder
 from ..base.messages import Refused, show_progress
 from ..read.foreign import file_of
-from ..read.image import converter, symbol_options
+from ..read.image import converter, refuse_other, symbol_options
 
 
 def is_image(path):
@@ -23,6 +23,7 @@ def is_image(path):
             head = file.read(4096)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+    refuse_other(path, head)
     return head.startswith(b"NPUPROF") or b"\0" in head and not file_of(head)
 
 

@@ -6,14 +6,15 @@ import re
 
 from ..base.messages import Refused
 from ..base.numbers import BOUNDED
-from ..base.strict_json import NotJson, decode, read_events, read_trace
+from ..base.strict_json import NotJson, decode, read_events, read_trace, refuse_halves
 from .events import BadEvent
 from .own_layout import BLOCK, HEAD
 from .own_lines import LineReader
 from .trace import Trace
 
 
-CUT = re.compile(r'[-+.\\\w"]*\s*')      # a part of a word, a number or an escape, and nothing behind it
+# A part of a word, a number or an escape, and nothing behind it; or a comma stands before the end.
+CUT = re.compile(r'[-+.\\\w"]*\s*|\]\s*')
 
 
 def read_json(path, file, bar):
@@ -35,6 +36,9 @@ def read_json(path, file, bar):
         reader = LineReader(trace)
         top = read_any_json(path, file, reader)
     reader.finish(top)
+    if not reader.own and not len(trace) and not trace.counters and not trace.instants:
+        left = trace.left_out_text()
+        raise Refused(f"{path}:1: not a trace: no event in traceEvents can be read{left and f' ({left})'}")
     return trace
 
 
@@ -64,21 +68,24 @@ def read_own_lines(path, file, reader, bar):
 def read_array(text, reader):
     """Reads events without an object around them. Why the end may miss: Chrome's format says so, and programs
     that crash use it."""
-    begun = 0
+    refuse_halves(text)
+    begun, rest = 0, len(text)
 
     def event(position, event):
         nonlocal begun
         reader.event(event, position)
         begun = position
     try:
-        read_events(text, text.index("["), event, BOUNDED)
+        rest = read_events(text, text.index("["), event, BOUNDED)
     except NotJson as error:
         # Of a part of a value nothing follows it: else the text is damaged, and not cut off.
         ends = CUT.fullmatch(text, error.position) or str(error).startswith("Unterminated")
         if isinstance(error, BadEvent) or not begun or not ends:
             raise
-        if text[decode(text, begun, BOUNDED)[1]:].strip(" \t\r\n,"):
+        if text[decode(text, begun, BOUNDED)[1]:].strip(" \t\r\n,]"):
             reader.trace.left_out["cut off event"] += 1
+    if text[rest:].strip(" \t\r\n"):
+        raise NotJson(rest, "data behind the end")
 
 
 def read_any_json(path, file, reader):
@@ -109,6 +116,4 @@ def read_any_json(path, file, reader):
         raise Refused(f"{path}:{line}: byte {mark + byte}: {what}") from None
     if top is None or top.get("traceEvents", 0) is not None:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
-    if not reader.own and not len(reader.trace) and not reader.trace.counters and not reader.trace.instants:
-        raise Refused(f"{path}:1: not a trace: no event in traceEvents can be read")
     return top

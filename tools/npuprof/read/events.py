@@ -26,6 +26,17 @@ def is_whole(value):
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and value == int(value)
 
 
+def number_of(value):
+    """A number, also one that is written as a text; None: it is none."""
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except ArithmeticError:
+            return None
+        return value if value.is_finite() else None
+    return value if isinstance(value, (int, float, Decimal)) else None
+
+
 class BadEvent(NotJson):
     """An event that cannot be placed in time."""
 
@@ -53,6 +64,9 @@ class EventReader(Pairs):
             self.trace.left_out["value that is no event"] += 1
             return
         phase, args = event.get("ph"), event.get("args")
+        if phase is None:
+            self.trace.left_out["event without ph"] += 1
+            return
         args = args if type(args) is dict else {} if args is None else {"args": args}
         ids = self.id_key(event.get("pid")), self.id_key(event.get("tid"))
         if phase == "M":
@@ -68,9 +82,10 @@ class EventReader(Pairs):
         self.last_ns = max(self.last_ns, ts or 0)
         if phase == "X" or phase == "B":
             endless = phase == "B" or event.get("dur") is None
-            duration = -1 if endless else self.nanoseconds(event["dur"])
+            duration = 0 if endless else self.length(event["ts"], event["dur"])
             if duration is None:
                 raise BadEvent(position or 0, f"dur {shown(event.get('dur'))} of an event is no time")
+            self.trace.left_out["negative duration"] += duration < 0
             self.span(ids, event, ts, duration, args)
             if phase == "B":
                 self.begun.setdefault(ids, []).append(len(self.trace) - 1)
@@ -89,8 +104,8 @@ class EventReader(Pairs):
         elif type(phase) is str and phase and phase in BEGINS + ENDS:
             self.asynchronous(event, phase, ids, ts)
         elif type(phase) is str and phase and phase in POINTS:
-            # derived: it repeats a counter for viewers
-            if event.get("derived") is not True:
+            # derived: in a trace of npuprof it repeats a counter for viewers
+            if event.get("derived") is not True or not self.own:
                 self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")),
                                                    str(event.get("cat", "")), plain(args)))
         else:
@@ -115,14 +130,18 @@ class EventReader(Pairs):
 
     def nanoseconds(self, value):
         """A time in µs as whole ns; None: it is no time, or out of bounds."""
-        if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
-                return None
-        if value is None or isinstance(value, (bool, list, dict)) or not abs(value) < TIME_LIMIT_US:
+        value = number_of(value)
+        if value is None or type(value) is bool or not abs(value) < TIME_LIMIT_US:
             return None
         return value * 1000 if type(value) is int else round(value * 1000)
+
+    def length(self, ts, dur):
+        """A length in µs as whole ns. Why from both ends: rounded, what lies inside another one stays there.
+        A sum of floats is no more exact than they are."""
+        ts, dur, length = number_of(ts), number_of(dur), self.nanoseconds(dur)
+        if length is None or int is type(ts) is type(dur) or float in (type(ts), type(dur)):
+            return length
+        return round((ts + dur) * 1000) - self.nanoseconds(ts)
 
     def span(self, ids, event, ts, duration, args):
         trace = self.trace
@@ -168,9 +187,11 @@ class EventReader(Pairs):
 
     def samples(self, pid, name, ts, values):
         """Takes the values of a counter at one time: (key, value)."""
-        found = 0
+        found = odd = 0
         for key, value in values:
-            if not isinstance(value, (int, float, Decimal)):
+            value = number_of(value)
+            if value is None:
+                odd += 1
                 continue
             if not abs(value) <= DOUBLE_MAX:
                 raise BadEvent(0, f"a counter value {str(value)[:20]} is out of all bounds")
@@ -183,6 +204,8 @@ class EventReader(Pairs):
             found += 1
         if not found:
             self.trace.left_out["counter event without a number"] += 1
+        elif odd:
+            self.trace.left_out["counter value that is no number"] += odd
 
     def column(self, key, rows):
         """The index column, filled with NULL up to that many rows."""

@@ -14,6 +14,7 @@ from ..base.messages import Refused
 from .database import MAGIC
 from .own_layout import HEAD
 
+PACKED = {b"\x28\xb5\x2f\xfd": "zstd -d", b"\xfd7zXZ": "xz -d", b"PK\3\4": "unzip", b"BZh": "bunzip2"}
 NAMES = "npuprof-convert: names of functions: "      # how its lines about them begin
 symbol_options = []      # what the user says about where names of functions are, for npuprof-convert
 told = set()             # what was said about names; once is enough for all traces
@@ -22,6 +23,17 @@ told = set()             # what was said about names; once is enough for all tra
 def is_json(head):
     """True if a file that begins with `head` is JSON."""
     return head.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] in (b"{", b"[")
+
+
+def refuse_other(path, head):
+    """Says what a file is that no program here reads, and what to do."""
+    packed = next((how for mark, how in PACKED.items() if head.startswith(mark)), None)
+    if packed:
+        raise Refused(f"{path}: is packed, and only gzip is read: unpack it with {packed}")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")):
+        raise Refused(f"{path}: is UTF-16, and JSON is UTF-8: iconv -f UTF-16 -t UTF-8 makes it that")
+    if head.startswith(b"\n") and path.lower().endswith((".pftrace", ".perfetto-trace")):
+        raise Refused(f"{path}: Perfetto's own format is only written here: give the trace that it was made of")
 
 
 def converter():
@@ -82,6 +94,7 @@ def opened(path):
         raise Refused(f"{path}:1: byte 0: the file is empty")
     if head.startswith(MAGIC):
         raise Refused(f"{path}: this command takes no database: give the trace that it was made of")
+    refuse_other(path, head)
     text = is_json(head) or b"span_id" in head.partition(b"\n")[0]
     tool, named = converter(), text and has_addresses(file, head)
     if named and not tool:

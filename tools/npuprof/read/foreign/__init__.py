@@ -28,8 +28,9 @@ def place(reader, top):
     for key in top.keys() - PLAIN:
         value = top[key].get("events") if type(top[key]) is dict else top[key]
         items = sum(type(item) is dict for item in value) if type(value) is list else 0
-        if items:
-            reader.trace.left_out[f"item of {str(key)[:40]}"] += items
+        if items or type(value) is str and value.count("\n"):
+            what = "item" if items else "line"
+            reader.trace.left_out[f"{str(key)[:40]} {what}"] += items or len(value.splitlines())
     tool = reader.tool or next((tool for tool in TOOLS if tool.is_of(places)), None)
     reader.trace.tool = tool.NAME if tool else OTHER
     if tool in TOOLS:
