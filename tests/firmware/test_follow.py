@@ -72,7 +72,8 @@ def damaged(target, chance):
 
 def truth(target, data, order="<"):
     """The spans whose cells came, how many runs of cells are missing, from the target's first one on, and how
-    many cells; None: no header came. And whether the last record is cut off: its span is shown, as damage."""
+    many cells; None: no header came. And whether the last record is cut off, or a part behind the last whole
+    one: that is damage."""
     parts, headers = line.parts_in(data, order), line.headers_in(data, order)
     if not headers:
         return None
@@ -81,6 +82,8 @@ def truth(target, data, order="<"):
     missing = sorted(set(range(end)) - cells)
     runs = sum(n == 0 or missing[n - 1] + 1 != cell for n, cell in enumerate(missing))
     is_cut = any(n in cells and n + length - 1 > max(cells) for n, length in target.lengths.items())
+    *_, (at, _, count, _, _) = line.parts_at(data, order)
+    is_cut |= struct.pack(order + "I", line.MARK) in data[at + line.HEAD + line.CELL * count:]
     return sorted(span for n, span in target.spans.items() if n in cells), runs, len(missing), is_cut
 
 

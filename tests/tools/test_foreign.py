@@ -148,9 +148,11 @@ class Chrome(unittest.TestCase):
         path.write_text("[" + text % ("out", "0.0004", "10.0004") + text % ("in", "5", "5.0008") + "]")
         trace = npuprof.load(path)
         self.assertEqual([trace.text(i) for i in range(2) if trace.parents[i] >= 0], ["in"])
-        trace = loaded([e("C", 1, args={"a": "1.5", "b": 2, "c": "x", "d": {}, "e": None}), e("X", 5, dur=-2)])
+        trace = loaded([e("C", 1, args={"a": "1.5", "b": 2, "c": "x", "d": {}, "e": None}),
+                        e("X", 5, dur=-2)])
         self.assertEqual([(c.key, c.values) for c in trace.counters], [("a", [1.5]), ("b", [2])])
         self.assertEqual(dict(trace.left_out), {"counter value that is no number": 3, "negative duration": 1})
+        self.assertIn("3 counter values that are no number", trace.left_out_text())
 
     def test_only_pairs(self):
         """Spans that are all asynchronous; and what has none is refused with what was there."""

@@ -162,16 +162,32 @@ static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_ex
     for (uint32_t i = skip; i < part->count; i++) g->number[g->count++] = part->first + i;
 }
 
+/* Where a part of a stream begins behind the last whole one: it is cut off or damaged. s->to: none does. */
+static size_t npuprof_expand_tail_(const npuprof_expand_section_ *s, const uint8_t *image)
+{
+    npuprof_parts_item_ item;
+    size_t end = s->from;
+    for (size_t at = end; npuprof_parts_next_(image, s->to, true, &at, &item); at += item.bytes)
+        end = at + item.bytes;
+    while (end + 4 <= s->to && memcmp(image + end, "NPST", 4) != 0 && memcmp(image + end, "TSPN", 4) != 0)
+        end++;
+    return end + 4 <= s->to ? end : s->to;
+}
+
 /* Notes the damage at the section's end. behind: the offset behind the last part. */
 static void npuprof_expand_check_end_(npuprof_expand_cells_ *g, const npuprof_expand_section_ *s,
-                                      size_t count, uint64_t behind)
+                                      const uint8_t *image, size_t count, uint64_t behind)
 {
+    const bool may_end = s->line.is_stream && s->to == count && !npuprof_expand_goes_on_;
+    const size_t tail = may_end ? npuprof_expand_tail_(s, image) : count;
     const npuprof_line_ *const l = &s->line;
     if (l->strange)
         npuprof_load_note_damage_(l->strange_at, "parts of a trace whose headers are all missing");
     g->missing_behind = g->line.end - l->end;
     if (g->missing_behind || (!l->parts && !l->is_image && l->c.used))
         npuprof_load_note_damage_(behind, behind == count ? "the file is cut off" : "a damaged part");
+    else if (tail < count)
+        npuprof_load_note_damage_(tail, "the last part is cut off or damaged");
     else if (!l->is_stream && (l->headers < 2 || !s->ends_with_header))
         npuprof_load_note_damage_(behind, "the end of the image is missing or damaged");
 }
@@ -197,7 +213,7 @@ static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t
         if (part->first + part->count > expected) expected = part->first + part->count;
         behind = part->offset + part->head_bytes + part->count * sizeof(npuprof_cell_);
     }
-    npuprof_expand_check_end_(g, s, count, behind);
+    npuprof_expand_check_end_(g, s, image, count, behind);
     g->cells = cells;
 }
 

@@ -33,7 +33,7 @@ def refuse_other(path, head):
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")):
         raise Refused(f"{path}: is UTF-16, and JSON is UTF-8: iconv -f UTF-16 -t UTF-8 makes it that")
     if head.startswith(b"\n") and path.lower().endswith((".pftrace", ".perfetto-trace")):
-        raise Refused(f"{path}: Perfetto's own format is only written here: give the trace that it was made of")
+        raise Refused(f"{path}: Perfetto's own format is only written: give the trace it was made of")
 
 
 def converter():

@@ -97,6 +97,12 @@ def _mix(x):
     return x ^ x >> 32
 
 
+def several(what):
+    """Several "counter value that is no number" are "counter values that are no number"."""
+    one = re.split(" that | without ", what)[0]
+    return f"{one}s{what[len(one):].replace(' that is ', ' that are ')}"
+
+
 class Trace:
     """A trace in columns; see __init__.py."""
 
@@ -157,8 +163,8 @@ class Trace:
 
     def left_out_text(self):
         """What has no place here, in words: how many of what."""
-        return ", ".join(f"{count} of ph {what}" if len(what) == 1 else f"{count} {what}{'s' * (count > 1)}"
-                         for what, count in sorted(self.left_out.items()))
+        return ", ".join(f"{count} of ph {what}" if len(what) == 1 else f"{count} {what}" if count == 1
+                         else f"{count} {several(what)}" for what, count in sorted(self.left_out.items()))
 
     # ---- Rows
 
