@@ -1,10 +1,19 @@
 # test: time=30 - waits that explain themselves: of spans with marks, and of threads without
 # SPDX-License-Identifier: MIT
 import json
+import random
 import unittest
 
 import helpers
+import kernel_texts
+import kernel_threads
 from helpers import scratch
+from kernel_threads import READY, RUN, SLEEP
+from npuprof.kernel.contexts import SLEEPS
+from npuprof.kernel.lines import KernelText
+from npuprof.kernel.patterns import Patterns
+from npuprof.kernel.waits import chain, sentence
+from npuprof.kernel.witness import Witness
 from test_kernel_drivers import text
 from test_kernel_jobs import merged
 
@@ -77,7 +86,7 @@ class Waits(unittest.TestCase):
         said, trace, spans = self.merge(WAIT, spans)
         args = spans["wait"]["args"]
         self.assertEqual((args["asleep_ns"], args["ready_ns"], args["running_ns"]),
-                         (2892000, 149000, 143000))
+                         (2892000, 149000, 139000))
         self.assertEqual(args["why"], SENTENCE)
         self.assertEqual((args["device_ns"], args["notice_ns"]), (3910000 - 1020000, 3961000 - 3910000))
         self.assertNotIn("args", spans["work"])
@@ -112,9 +121,9 @@ class Waits(unittest.TestCase):
         self.assertGreater(whole["unknown_ns"], 1450000)
 
     def test_outside(self):
-        """Before the first line and behind the last one nothing is known."""
+        """Nothing is known before the first switch and behind the last line, nor when it was woken."""
         _, _, spans = self.merge(WAIT, [("all", 550, 7000)])
-        self.assertEqual(spans["all"]["args"]["unknown_ns"], 1450000)
+        self.assertEqual(spans["all"]["args"]["unknown_ns"], 2470000)
 
     def test_a_thread_without_marks(self):
         """Its submission and its sleep are spans; notice is in the report; the verdict is made."""
@@ -149,3 +158,55 @@ class Waits(unittest.TestCase):
                  wakes(2000, names[1], "app-70"), switch(2100, 0, "x-9", "S", "app-70")]
         _, _, spans = self.merge(sorted(lines), [("submit", 998, 1015), ("wait", 1090, 2200)])
         self.assertIn("until thread b (101); then was ready for 100 us", spans["wait"]["args"]["why"])
+
+
+def witness(text):
+    (scratch() / "m.txt").write_text(text)
+    return Witness(KernelText(scratch() / "m.txt"), Patterns(), set(range(99, 120))).read().waits
+
+
+class Truth(unittest.TestCase):
+    """A made machine: no part of a span is longer than it was, and no cause is another one's."""
+
+    def check(self, seed, made, way):
+        machine, pick = kernel_threads.Machine(seed, **made).run(300), random.Random(seed)
+        waits, seen, known = witness(kernel_threads.lost(machine, **way)), 0, 0
+        for tid in machine.threads:
+            for _ in range(10):
+                a = pick.randrange(waits.first - 10000, waits.last)
+                b = a + pick.randrange(1000, 10**6)
+                parts, truth = waits.parts(tid, a, b), machine.truth(tid, a, b)
+                if parts:
+                    said = parts.running, parts.ready, parts.asleep, parts.unknown
+                    self.assertEqual((sum(said), min(*said, 0)), (b - a, 0))
+                    for ns, state in zip(said, (RUN, READY, SLEEP)):
+                        self.assertLessEqual(ns, truth[state], (seed, tid, a, b, state))
+                    seen, known = seen + b - a, known + b - a - parts.unknown
+            for off in waits.of_thread.get(tid, ()):
+                self.words(machine, tid, off)
+        return known / seen
+
+    def words(self, machine, tid, off):
+        if off.kind == SLEEPS and off.hops:
+            causes, words = machine.wakes[off.woken, tid], chain(off.hops[:1])[0]
+            self.assertTrue(any(cause in words for cause in causes), (words, causes))
+        if off.kind == SLEEPS and off.ran and " while " in sentence(off) and "at last" not in sentence(off):
+            self.assertEqual(len(machine.ran(off.ran[0], off.woken, off.back)), 1, sentence(off))
+
+    def test_truth(self):
+        everything = {"die": 0.2, "early": 0.2, "spurious": 0.5}
+        for made, way, least in (
+                ({}, {}, 0.8), ({"die": 0.2}, {}, 0.5), ({"early": 0.3}, {}, 0.5),
+                ({"spurious": 0.9}, {}, 0.8),
+                ({"cpus": 4, "threads": 9}, {"holes": 3}, 0.6), ({}, {"overwritten": True}, 0.7),
+                ({}, {"idle": True, "holes": 1}, 0.3), ({}, {"form": kernel_texts.perf}, 0.8),
+                (everything, {"holes": 2, "overwritten": True}, 0.2)):
+            with self.subTest(made=made, way=way):
+                known = [self.check(seed, made, way) for seed in range(8)]
+                self.assertGreater(sum(known), least * len(known))
+
+    def test_no_switches(self):
+        """Without sched_switch nothing is known of threads."""
+        lines = [line for line in kernel_threads.Machine(1).run(100).lines if line[7] != "sched_switch"]
+        waits = witness(kernel_texts.ftrace(lines))
+        self.assertIsNone(waits.parts(100, waits.first, waits.last))

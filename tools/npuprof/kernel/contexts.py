@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Who ran on each CPU: the open interrupts, the threads and their states, and who woke whom.
 
-States follow sched_switch and sched_waking. After a Hole, what ran on its CPU is not known until the next
-switch, and its interrupts are forgotten.
+States follow sched_switch and sched_waking. Before the first switch of a thread its state is not known, nor
+from a Hole to its next line, unless it runs on another CPU: it may have been on that of the Hole.
 """
 
 import re
 from collections import defaultdict, namedtuple
+
+from .lines import whole_number
 
 # Without the arrow trace-cmd -R prints it, and the state as bits.
 SWITCH = re.compile(r"prev_comm=(.{0,16}) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) (?:==> )?"
@@ -18,6 +20,7 @@ IRQ = re.compile(r"irq=(\d+)(?: name=(.*))?")
 IRQ_THREAD = re.compile(r"irq/(\d+)-")
 TIMER = re.compile(r"hrtimer=\S+ function=(\S+(?: \[\w+\])?)")
 SOFT = re.compile(r"vec=(\d+)(?: \[action=(\w+)\])?")
+LEADS = "HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"     # softirqs that go on with an interrupt
 UNNAMED = "an interrupt"         # the flags say so, and no line says which
 HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
@@ -32,13 +35,16 @@ Hop = namedtuple("Hop", "ns context job done")
 
 
 class Thread:
-    """A thread: its state since when, and the Hops that woke it last, the latest first."""
+    """A thread: its state since when, and the Hops that woke it last, the latest first. lost: the end of the
+    Hole since which its state is not known, or None. early: woken while it ran; its sleep may be none."""
 
-    __slots__ = ("tid", "comm", "tgid", "state", "since", "cpu", "hops", "ran_since", "ready_since")
+    __slots__ = ("tid", "comm", "tgid", "state", "since", "cpu", "hops", "ran_since", "ready_since", "lost",
+                 "early")
 
-    def __init__(self, tid):
-        self.tid, self.comm, self.tgid, self.state, self.since = tid, "", None, UNKNOWN, None
-        self.cpu, self.hops, self.ran_since, self.ready_since = None, (), None, None
+    def __init__(self, tid, first):
+        self.tid, self.comm, self.tgid, self.state, self.since = tid, "", None, UNKNOWN, first
+        self.cpu, self.hops, self.ran_since, self.ready_since, self.lost = None, (), None, None, None
+        self.early = False
 
 
 class Contexts:
@@ -49,10 +55,11 @@ class Contexts:
 
     def __init__(self, off):
         self.off, self.threads, self.missing = off, {}, 0      # missing: returns to a CPU without a line
-        self.stacks = defaultdict(list)      # CPU -> open interrupts, the innermost last
-        self.running = {}                    # CPU -> Thread
+        self.first = None                    # when the text begins
+        self.stacks = defaultdict(list)      # CPU -> [(Context, True: in a softirq)], the innermost last
+        self.running = {}                    # CPU -> (pid that came to it last, as text, when)
         self.left = {}                       # CPU -> (Context of the handler that returned last, when)
-        self.raised = {}                     # (CPU, vector) -> the Context that raised a softirq
+        self.raised = {}                     # (CPU, vector) -> the Context that raised it; None: several
         self.done = {}                       # key of a Context -> (ns, label) of its last job that ended
         self.handlers = {
             "sched_switch": self.switch, "sched_waking": self.waking, "sched_wakeup_new": self.waking,
@@ -64,11 +71,13 @@ class Contexts:
     def thread(self, tid):
         found = self.threads.get(tid)
         if found is None:
-            found = self.threads[tid] = Thread(tid)
+            found = self.threads[tid] = Thread(tid, self.first)
         return found
 
     def take(self, event):
         """Takes any event."""
+        if self.first is None:
+            self.first = event.ns
         thread = self.threads.get(event.tid) or self.thread(event.tid)
         if event.comm != thread.comm and event.comm != "<...>":
             thread.comm = event.comm
@@ -76,7 +85,8 @@ class Contexts:
             thread.tgid = event.tgid
         handler = self.handlers.get(event.name)
         # Why not of its own switch: that is no sign of it before.
-        if thread.state in (READY, SLEEPS) and event.name != "sched_switch" and event.tid:
+        elsewhere = thread.state == RUNS and thread.cpu != event.cpu
+        if event.tid and event.name != "sched_switch" and (thread.state in (READY, SLEEPS) or elsewhere):
             self.missed(thread, event.ns)
             thread.state, thread.since, thread.cpu, thread.ran_since = RUNS, event.ns, event.cpu, event.ns
             thread.ready_since = None
@@ -86,42 +96,57 @@ class Contexts:
     def hole(self, hole):
         """Takes a Hole: of what was on that CPU nothing is known. Returns when those interrupts began of
         which more may have come than is seen."""
-        hit = {context.since for context in self.stacks.pop(hole.cpu, ())}
+        hit = {context.since for context, _ in self.stacks.pop(hole.cpu, ())}
         self.running.pop(hole.cpu, None)
         self.left.pop(hole.cpu, None)
         for key in [key for key in self.raised if key[0] == hole.cpu]:
             del self.raised[key]
         for thread in self.threads.values():
-            if thread.cpu == hole.cpu or thread.cpu is None:
+            thread.early = True                        # the line of its waking may be among the lost ones
+            if thread.state != RUNS or thread.cpu == hole.cpu:
                 if thread.state != UNKNOWN:
-                    self.end_of(thread, hole.since)
-                    thread.state, thread.since = UNKNOWN, hole.since
+                    self.until(thread, hole.since)
+                    thread.state, thread.since = UNKNOWN, max(thread.since, hole.since)
+                thread.lost, thread.ready_since = hole.until, None
                 hit.update(hop.context.since for hop in thread.hops)
                 thread.hops = ()
         return hit
 
     def end_of(self, thread, ns, ran=None):
         """Tells what a thread did until now, if it was not running."""
-        if thread.since is not None and thread.state != RUNS:
+        if thread.state != RUNS:
             self.off(thread, thread.state, thread.since, thread.ready_since, ns, ran)
         thread.ready_since = None
+
+    def until(self, thread, ns):
+        """Tells what a thread did until now, if it was not running, and no more is known of it."""
+        if thread.state == SLEEPS and (thread.ready_since or ns) >= ns:
+            # Why not if it was woken early: it may have been ready all the time.
+            thread.ready_since, thread.hops = None if thread.early else ns, ()
+        self.end_of(thread, ns)
+
+    def at_end(self, thread, ns):
+        """Tells what a thread did until the end of the text."""
+        if self.missing and (thread.state == READY or thread.ready_since is not None):
+            self.missed(thread, ns)                    # it may run, and the line is left out
+        elif thread.cpu is not None:                   # a line told that it came or went
+            self.until(thread, ns)
 
     def missed(self, thread, ns):
         """A thread runs, and no line tells since when: it slept until it was woken, and the rest is not
         known."""
-        self.missing += 1
-        woken = thread.ready_since if thread.state == SLEEPS else None
+        self.missing += thread.state in (READY, SLEEPS)
+        woken = thread.ready_since if thread.state == SLEEPS and not thread.early else None
         if woken is not None:
             self.off(thread, SLEEPS, thread.since, woken, woken, None)
         self.off(thread, UNKNOWN, thread.since if woken is None else woken, None, ns, None)
+        thread.early = thread.early and thread.state == UNKNOWN
 
     def who_ran(self, event, prev_pid, prev_comm, thread):
         """(CPU, name or "" if it was idle, True: nobody else) that had a CPU while a thread was ready."""
-        if prev_pid == "0":
-            return event.cpu, "", True
-        since = self.thread(int(prev_pid)).ran_since
+        pid, since = self.running.get(event.cpu, ("", None))
         ready = thread.since if thread.ready_since is None else thread.ready_since
-        return event.cpu, prev_comm, since is not None and ready is not None and since <= ready
+        return event.cpu, "" if prev_pid == "0" else prev_comm, pid == prev_pid and since <= ready
 
     # ---- Events
 
@@ -134,27 +159,30 @@ class Contexts:
         self.stacks.pop(event.cpu, None)      # Why: no interrupt is open then; an exit may not be recorded
         if prev_pid != "0":
             thread = self.thread(int(prev_pid))
-            if thread.state in (READY, SLEEPS):                        # its switch in was lost
+            if (thread.state, thread.cpu) != (RUNS, event.cpu):        # its switch in was lost
                 self.missed(thread, ns)
-            elif thread.state == UNKNOWN and thread.since is not None:
-                self.off(thread, UNKNOWN, thread.since, None, ns, None)
-            thread.state = READY if state[0] == "R" or state.isdigit() and not int(state) & 255 else SLEEPS
+            thread.state, thread.lost = state_of(state), None
             thread.since, thread.cpu, thread.ready_since = ns, event.cpu, None
-        if next_pid == "0":
-            self.running.pop(event.cpu, None)
-            return
-        thread = self.thread(int(next_pid))
-        if thread.state == RUNS and thread.since is not None:          # its switch out was lost
+            if thread.state != READY:
+                thread.hops = ()
+        if next_pid != "0":
+            self.comes(event, self.thread(int(next_pid)), prev_pid, prev_comm)
+        if comm and next_pid != "0":
+            self.thread(int(next_pid)).comm = comm
+        self.running[event.cpu] = next_pid, ns
+
+    def comes(self, event, thread, prev_pid, prev_comm):
+        """A thread comes to a CPU."""
+        ns = event.ns
+        if thread.state == RUNS:                                       # its switch out was lost
             self.off(thread, UNKNOWN, thread.since, None, ns, None)
-        else:
-            if thread.ready_since is None and thread.state != READY:
-                thread.hops = ()                                       # the line of its waking is not there
-            self.end_of(thread, ns, self.who_ran(event, prev_pid, prev_comm, thread))
-        if comm:
-            thread.comm = comm
+        elif thread.state == UNKNOWN and thread.lost is not None and thread.ready_since is not None:
+            # Why: behind a Hole it slept, else a line of its switch out would be here.
+            self.off(thread, UNKNOWN, thread.since, None, thread.lost, None)
+            thread.state, thread.since = SLEEPS, thread.lost
+        self.end_of(thread, ns, self.who_ran(event, prev_pid, prev_comm, thread))
         thread.state, thread.since, thread.cpu, thread.ran_since = RUNS, ns, event.cpu, ns
-        thread.ready_since = None
-        self.running[event.cpu] = thread
+        thread.ready_since, thread.lost, thread.early = None, None, False
 
     def waking(self, event):
         found = WOKEN.fullmatch(event.text)
@@ -162,51 +190,59 @@ class Contexts:
             return
         thread = self.thread(int(found[2] or found[5]))
         thread.comm = thread.comm or found[1] or found[4]
+        if event.name == "sched_wakeup_new":           # what had its number before has nothing to do with it
+            self.off(thread, UNKNOWN, thread.since, None, event.ns, None)
+            thread.state, thread.since, thread.hops, thread.ready_since = READY, event.ns, (), None
+        thread.early = thread.early or thread.state in (RUNS, UNKNOWN)
         if thread.state in (RUNS, READY) or thread.ready_since is not None:
             return                                                     # spurious: it had not gone to sleep
         context = self.wakes_its_thread(event, found[1] or found[4]) or self.context(event)
+        # Why not of before: what happened before this thread slept has nothing to do with its sleep.
         ended = self.done.get(context.key)
-        ended = ended if ended and ended[0] >= context.since else (None, "")
-        hop = Hop(event.ns, context, ended[1], ended[0])
+        ended = ended if ended and ended[0] >= max(context.since, thread.since) else (None, "")
         before = ()
-        if not context.hard and context.key[0] == "thread":
+        if not event.flags and not self.in_interrupt(event):
+            context = context._replace(who=f"{context.who}, or another interrupt")
+        elif context.key[0] == "thread":
             waker = self.thread(context.key[1])
-            # Why: what woke the waker before this thread slept has nothing to do with its sleep.
-            if waker.hops and (thread.since is None or waker.hops[0].ns >= thread.since):
+            if waker.hops and waker.hops[0].ns >= thread.since:
                 before = waker.hops[:HOPS - 1]
+        hop = Hop(event.ns, context, ended[1], ended[0])
         thread.hops, thread.ready_since = (hop, *before), event.ns
 
     def irq_entry(self, event):
         found = IRQ.match(event.text)
         name = f"interrupt {found[1]} ({found[2]})" if found and found[2] else "interrupt without a name"
-        self.stacks[event.cpu].append(self.opened(event, name))
+        self.stacks[event.cpu].append((self.opened(event, name), False))
 
     def timer_entry(self, event):
         found = TIMER.match(event.text)
-        self.stacks[event.cpu].append(self.opened(event, f"a timer ({found[1]})" if found else "a timer"))
+        who = f"a timer ({found[1]})" if found else "a timer"
+        self.stacks[event.cpu].append((self.opened(event, who), event.flags[2:3] == "s"))
 
     def soft_entry(self, event):
         found = SOFT.match(event.text)
         vector, action = (found[1], found[2] or found[1]) if found else ("", "")
         cause = self.raised.pop((event.cpu, vector), None)
-        self.stacks[event.cpu].append(cause or self.opened(event, f"softirq {action}", hard=False))
+        self.stacks[event.cpu].append((cause or self.opened(event, f"softirq {action}", hard=False), True))
 
     def soft_raise(self, event):
         found, context = SOFT.match(event.text), self.context(event)
-        if found and context.hard:
-            self.raised.setdefault((event.cpu, found[1]), context)
+        if found and found[2] in LEADS:
+            key, own = (event.cpu, found[1]), context if context.hard else None
+            self.raised[key] = own if self.raised.get(key, own) == own else None
 
     def handler_exit(self, event):
         stack = self.stacks.get(event.cpu)
         if stack:
-            self.left[event.cpu] = stack.pop(), event.ns
+            self.left[event.cpu] = stack.pop()[0], event.ns
 
     def wakes_its_thread(self, event, comm):
         """The Context of the interrupt that wakes its own thread, or None. Why: the kernel does that when the
         handler has returned, and its line is behind that of the return."""
         number, (left, _) = IRQ_THREAD.match(comm or ""), self.left.get(event.cpu, (None, 0))
         stack = self.stacks.get(event.cpu)
-        if not number or not left or (stack and stack[-1].since > left.since):
+        if not number or not left or (stack and stack[-1][0].since > left.since):
             return None
         return left if left.who.startswith(f"interrupt {number[1]} (") else None
 
@@ -226,10 +262,10 @@ class Contexts:
     def context(self, event):
         """The Context in which an event happened: the flags say it, else the open interrupts."""
         kind = event.flags[2:3]
-        stack = self.stacks.get(event.cpu)
-        if stack and (not kind or kind in "hHzZs"):
-            return stack[-1]
-        if kind and kind in "hHzZ":
+        inner, soft = (self.stacks.get(event.cpu) or [(None, False)])[-1]
+        if inner and (not kind or kind == "s" and soft or kind in "hHzZ" and not soft):
+            return inner
+        if kind in ("h", "H", "z", "Z") or not kind and event.tid == 0:
             return Context(UNNAMED, True, event.ns, ("cpu", event.cpu, event.ns, ""), event.cpu)
         if kind == "s":
             return Context("a softirq", False, event.ns, ("cpu", event.cpu, event.ns, ""), event.cpu)
@@ -237,6 +273,11 @@ class Contexts:
         name = f"thread {thread.comm or '?'} ({event.tid})"
         since = thread.ran_since if thread.ran_since is not None else 0
         return Context(name, False, since, ("thread", event.tid), event.cpu)
+
+    def in_interrupt(self, event):
+        """True: a hard interrupt is open, by its own line."""
+        stack = self.stacks.get(event.cpu)
+        return event.tid == 0 and not stack or bool(stack) and not stack[-1][1]
 
     def interrupt_before(self, event):
         """The Hop of the hard interrupt that led to an event: it is open, or it woke the thread in at most
@@ -258,3 +299,12 @@ class Contexts:
         self.done[self.context(event).key] = event.ns, label
         if len(self.done) > KEPT:
             del self.done[next(iter(self.done))]
+
+
+def state_of(letters):
+    """The state of a thread that leaves its CPU, by letters or by bits. Of a dead one it is not known: its
+    number may be used again."""
+    if letters[0] in "XZx":
+        return UNKNOWN
+    bits = whole_number(letters)
+    return READY if letters[0] == "R" or bits is not None and not bits & 255 else SLEEPS

@@ -126,6 +126,8 @@ class KernelText:
                 continue
             if waiting and cpu in waiting:
                 yield self.hole(cpu, last.get(cpu), ns, waiting.pop(cpu))
+            elif self.overwritten and cpu not in last and before is not None:
+                yield self.hole(cpu, None, ns, [])
             last[cpu] = ns
             if before is None:
                 self.first_ns = before = ns

@@ -31,6 +31,17 @@ class Waits:
             own.append(Off(kind, out, woken, back, hops, ran))
             self.starts[thread.tid].append(out)
 
+    def settle(self, holes):
+        """Of what a thread did on one CPU while events of another one were lost nobody knows if that is all.
+        holes: intervals, ascending and apart; None: the text tells no thread that comes to a CPU."""
+        if holes is None:
+            self.of_thread.clear()
+        for own in self.of_thread.values() if holes else ():
+            for n, off in enumerate(own):
+                at = bisect.bisect_left(holes, (off.back,)) - 1
+                if at >= 0 and holes[at][1] > off.out:
+                    own[n] = Off(UNKNOWN, off.out, None, off.back, (), None)
+
     def between(self, tid, start, end):
         """The Offs of a thread that touch [start, end)."""
         starts = self.starts.get(tid, ())
@@ -50,15 +61,16 @@ class Waits:
         unknown += max(0, min(end, self.first) - start) + max(0, end - max(start, self.last))
         for off in self.between(tid, max(start, self.first), min(end, self.last)):
             a, b = max(off.out, start), min(off.back, end)
-            if off.kind == UNKNOWN:
+            if off.kind == UNKNOWN or off.kind == SLEEPS and off.woken is None:
                 unknown += b - a
             elif off.kind == READY:
                 ready += b - a
             else:
-                woken = min(b, max(a, off.back if off.woken is None else off.woken))
+                woken = min(b, max(a, off.woken))
                 asleep, ready = asleep + woken - a, ready + b - woken
-                if woken - a > most:
-                    longest, most = off, woken - a
+            until = b if off.woken is None else min(b, off.woken)
+            if off.kind == SLEEPS and until - a > most:
+                longest, most = off, until - a
         running = end - start - ready - asleep - unknown
         return Parts(running, ready, asleep, unknown, longest)
 
@@ -90,8 +102,8 @@ def sentence(off):
     if not off.ran:
         return text + ready
     cpu, comm, alone = off.ran
-    return text + ready + (f" while {comm} ran on CPU {cpu}" + ("" if alone else ", behind others") if comm
-                           else f" while CPU {cpu} was idle")
+    return (text + ready + (" while " if alone else ", at last while ")
+            + (f"{comm} ran on CPU {cpu}" if comm else f"CPU {cpu} was idle"))
 
 
 def in_words(ns):

@@ -3,7 +3,7 @@
 
 from .contexts import Contexts
 from .fences import LOW, Fences
-from .jobs import Job, Jobs, Lane
+from .jobs import Job, Jobs, Lane, apart
 from .lines import MARKS, Hole
 from .patterns import filled
 from .power import Power
@@ -50,7 +50,8 @@ class Witness:
                 self.driver(item)
         self.waits.first, self.waits.last = self.text.first_ns or 0, self.text.last_ns or 0
         for thread in self.threads.values():
-            self.contexts.end_of(thread, self.waits.last)
+            self.contexts.at_end(thread, self.waits.last)
+        self.waits.settle(apart(holes) if self.contexts.running else None)
         self.spans = self.jobs.finish(holes, self.fences.lanes)
         self.counts["no begin seen"] += self.fences.edge_jobs()
         self.counts += {}
