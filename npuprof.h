@@ -133,7 +133,9 @@
          >>report/     printed tables, and the measuring of operators
          >>process/    set-up, ends of threads, fork and exit
    ======================================================================================================== */
-#if defined(__clang__) && defined(NPUPROF_AUTO)
+#if defined(__clang__) && defined(NPUPROF_AUTO) && !defined(NPUPROF_OFF) && \
+    (!defined(NPUPROF_H) || (defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_IMPLEMENTATION_DONE_)))
+#define NPUPROF_PUSHED_
 /* Why: clang puts calls of NPUPROF_AUTO's hooks also into inline functions of the C library, and the hooks
    use those. So none of them may be declared before this. */
 #pragma clang attribute push(__attribute__((no_instrument_function)), apply_to = function)
@@ -1525,8 +1527,8 @@ typedef struct npuprof_read_span {
                                       that submitted its job. 0: none, or not known */
     uint64_t job;                  /* of a device span: its argument "job"; 0: none */
     int64_t start_ns, end_ns;      /* on the clock of npuprof_now_ns() */
-    uint64_t error_ns;             /* both stamps of a device span are right to so many ns; UINT64_MAX: no
-                                      bound is known. 0 for the host's own spans */
+    uint64_t error_ns;             /* both are right to so many ns, unless the system changed the rate of its
+                                      clock in the trace, as NTP does; UINT64_MAX: no bound is known */
     uint64_t start_ticks, end_ticks;   /* device ticks, extended to 64 bits */
     uint32_t epoch;                /* counts the resets of the device's counter */
     uint32_t device, engine;       /* number of the device, from 1, 0: none; number of its PE */
@@ -1567,7 +1569,7 @@ typedef struct npuprof_read_result {
    After npuprof_clear() it goes on, and counts what was cleared as lost; if other threads recorded during the
    clear, that is an estimate. While threads record with NPUPROF_STREAM, lost may run ahead by a few records,
    which it then does not count again: once they stand still, delivered + lost is what was recorded. In the
-   child of a fork a cursor begins anew, with the child's trace.
+   child of a fork a cursor begins anew, with the child's trace. If fn forks, that ends the child's read.
    Threads: any; one at a time for one cursor. Not from a signal handler.
    The first call maps memory for the cursor, some 200 KiB, of which it touches what it needs; no heap. Stack:
    1 KiB, beside that of drains. Cost: some 100 ns for each span, and less for each thread and each chunk that
@@ -1594,7 +1596,7 @@ typedef struct npuprof_read_anchor {
 } npuprof_read_anchor;
 /* Hands over the clock anchors of a device that were taken since *place, oldest first, and sets *place behind
    them. *place: the caller's, for each device; 0: before the first one. fn returns false to stop there. Any
-   thread. Cost: those anchors.
+   thread. Cost: those anchors. Once the table of names is full, only the newest one is there.
    NPUPROF_ERR_NOT_FOUND: there is no such device. */
 NPUPROF_FN_(npuprof_result, npuprof_read_anchors,
             (uint32_t device, uint64_t *place, bool (*fn)(void *user, const npuprof_read_anchor *anchor),
@@ -1921,7 +1923,8 @@ NPUPROF_INLINE_ npuprof_arg npuprof_each_argument_is_PROF_ARG_of_key_and_value_(
     NPUPROF_ATTRIBUTE_((weak, visibility("hidden"), section(".probes")))                           \
     volatile unsigned short npuprof_usdt_##name##_ = 0;                                            \
     NPUPROF_END_C_                                                                                 \
-    NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((noinline)) static void npuprof_usdt_hit_##name##_ parameters  \
+    NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((noinline, unused))                                            \
+    static void npuprof_usdt_hit_##name##_ parameters                                              \
     {                                                                                              \
         __asm__ volatile(NPUPROF_USDT_PROBE_(#name, args) : : __VA_ARGS__);                        \
     }
@@ -17320,11 +17323,27 @@ NPUPROF_OWN_ static bool npuprof_read_slot_news_(npuprof_read_ *r, npuprof_read_
 /* npuprof_read() and its siblings: what since.h has found goes to the program's function, as structs of the
    public interface. Times are made here, behind the lock: names and clock anchors are only ever added.
 
-   Data: those of since.h. npuprof_cursor.busy_ is 1 while a thread reads with the cursor. */
+   Data: those of since.h. npuprof_cursor.busy_ is not 0 while a thread reads with the cursor. */
 
 typedef bool (*npuprof_read_fn_)(void *user, const npuprof_read_span *span);
 
 /* ---- One span */
+
+/* Host ticks, which lie between those two, as ns: how far they may be from npuprof_now_ns(), beside an error
+   in ticks. The rate is as exact as its two anchors were read, and less so outside of them. */
+NPUPROF_OWN_ static uint64_t npuprof_read_error_ns_(const npuprof_image_ *im, uint64_t from, uint64_t to, uint64_t error)
+{
+    const npuprof_host_anchor_ *const first = &im->h->first, *const last = &im->closing;
+    const uint64_t early = (first->ticks - from) >> 63 ? 0 : first->ticks - from;
+    const uint64_t late = (to - last->ticks) >> 63 ? 0 : to - last->ticks;
+    const uint64_t both = first->error_ticks + last->error_ticks;
+    if (im->doubt == NPUPROF_DOUBT_STANDS_) return UINT64_MAX;
+    if (im->h->clock_hz) return error ? npuprof_image_error_ns_(im, error) : 0;
+    error = npuprof_saturating_add_(error, npuprof_max_(first->error_ticks, last->error_ticks));
+    error = npuprof_saturating_add_(
+        error, npuprof_scale_(npuprof_max_(early, late), both, npuprof_max_(last->ticks - first->ticks, 1)));
+    return npuprof_image_error_ns_(im, error) + im->doubt_ns;
+}
 
 /* Device ticks as ns, and the error of both. */
 NPUPROF_OWN_ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_event_ *ev, npuprof_read_span *span)
@@ -17353,7 +17372,7 @@ NPUPROF_OWN_ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_eve
     span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, start);
     span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, end);
     if (!by_host || ev->epoch)
-        span->error_ns = npuprof_image_error_ns_(im, npuprof_max_(start_error, end_error));
+        span->error_ns = npuprof_read_error_ns_(im, start, end, npuprof_max_(start_error, end_error));
 }
 
 /* What depends on the kind: times, value, track. */
@@ -17367,6 +17386,7 @@ NPUPROF_OWN_ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof
     uint32_t track = NPUPROF_LOAD_(&slot->name);
     span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, ev->start);
     span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, ev->end);
+    span->error_ns = npuprof_read_error_ns_(im, ev->start, ev->end, 0);
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         device = npuprof_image_device_(im, ev->device);
         track = device ? device->name : 0;
@@ -17379,6 +17399,7 @@ NPUPROF_OWN_ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof
         track = ev->track;
         span->start_ns = (int64_t)ev->value;
         span->end_ns = (int64_t)ev->second;
+        span->error_ns = 0;
     } else if (!npuprof_kind_nests_(ev->kind)) {
         span->flags |= NPUPROF_READ_POINT;
         span->value.u = ev->value;
@@ -17388,7 +17409,14 @@ NPUPROF_OWN_ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof
     span->track = npuprof_image_text_(im, track, &length);
 }
 
-/* Hands one span over. False: the program has had enough. */
+/* Is what it knows of this trace? Not in the child of a fork. */
+NPUPROF_OWN_ static bool npuprof_read_is_of_trace_(const npuprof_read_ *r)
+{
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    return r->header == h && r->seed == h->seed_low && r->pid == h->pid;
+}
+
+/* Hands one span over. False: the program has had enough, or is the child of a fork in there. */
 NPUPROF_OWN_ static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read_item_ *item, npuprof_read_fn_ fn,
                                void *user)
 {
@@ -17419,7 +17447,7 @@ NPUPROF_OWN_ static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read
                 span.job = args[i].value.u;
     }
     npuprof_read_fill_kind_(r, item, &span);
-    return fn(user, &span);
+    return fn(user, &span) && npuprof_record_is_ready_() && npuprof_read_is_of_trace_(r);
 }
 
 /* Hands the batch over. *spans: how many. False: the program has had enough. */
@@ -17468,13 +17496,6 @@ NPUPROF_OWN_ static void npuprof_read_give_back_(npuprof_cursor *cursor)
     npuprof_list_free_(&r->open);
     npuprof_os_unmap_(r, r->bytes);
     cursor->memory_ = NULL;
-}
-
-/* Is what it knows of this trace? Not in the child of a fork. */
-NPUPROF_OWN_ static bool npuprof_read_is_of_trace_(const npuprof_read_ *r)
-{
-    const npuprof_header_ *const h = npuprof_arena_.header;
-    return r->header == h && r->seed == h->seed_low && r->pid == h->pid;
 }
 
 /* Opens the arena, and finds the slots that are new. Under the lock. False: the system has no memory. */
@@ -17532,6 +17553,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_read_all_(npuprof_read_ *r, npuprof_r
         npuprof_read_fill_(r);
         npuprof_reader_unlock_();
     }
+    if (!npuprof_read_is_of_trace_(r)) return NPUPROF_OK;
     if (!npuprof_reader_lock_or_(true, NPUPROF_FROZEN_BRIEFLY_)) return npuprof_reader_result_();
     const uint64_t lost = npuprof_read_count_lost_(r);
     npuprof_reader_unlock_();
@@ -17539,6 +17561,18 @@ NPUPROF_OWN_ static npuprof_result npuprof_read_all_(npuprof_read_ *r, npuprof_r
     r->lost = npuprof_max_(lost, r->lost);
     result->open = r->open_count;
     return npuprof_os_result_(r->error);
+}
+
+/* Makes the cursor busy. False: it is. In the child of a fork, what the parent was doing with it is void.
+   Why its memory is not given back then: a thread of the parent may have been changing it. */
+NPUPROF_OWN_ static bool npuprof_read_take_(npuprof_cursor *cursor)
+{
+    const uint32_t ours = (uint32_t)npuprof_arena_.header->seed_low | 1;
+    uint32_t before = 0;
+    if (NPUPROF_CAS_(&cursor->busy_, &before, ours)) return true;
+    if (before == ours || !NPUPROF_CAS_(&cursor->busy_, &before, ours)) return false;
+    cursor->memory_ = NULL;
+    return true;
 }
 
 NPUPROF_OWN_ static npuprof_result npuprof_read_busy_(void)
@@ -17561,7 +17595,6 @@ NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
 {
     npuprof_read_result counts;
     npuprof_result r = NPUPROF_ERR_MEMORY;
-    uint32_t free_ = 0;
     memset(&counts, 0, sizeof counts);
     if (result && result->struct_size < 8)
         return NPUPROF_REFUSE_("npuprof_read: result->struct_size is not sizeof(npuprof_read_result)");
@@ -17570,7 +17603,7 @@ NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
     if (cursor->struct_size > sizeof *cursor) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
-    if (!NPUPROF_CAS_(&cursor->busy_, &free_, 1)) return npuprof_read_busy_();
+    if (!npuprof_read_take_(cursor)) return npuprof_read_busy_();
     if (!(kinds & NPUPROF_READ_NO_DRAIN)) npuprof_record_drain_devices_();
     npuprof_read_ *const known = (npuprof_read_ *)cursor->memory_;
     if (known && !npuprof_read_is_of_trace_(known)) npuprof_read_give_back_(cursor);
@@ -17584,8 +17617,7 @@ NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
 
 NPUPROF_API_ void npuprof_read_end(npuprof_cursor *cursor)
 {
-    uint32_t free_ = 0;
-    if (!cursor || !NPUPROF_CAS_(&cursor->busy_, &free_, 1)) return;
+    if (!cursor || !npuprof_record_is_ready_() || !npuprof_read_take_(cursor)) return;
     npuprof_read_give_back_(cursor);
     memset(cursor, 0, sizeof *cursor);
 }
@@ -17621,8 +17653,10 @@ NPUPROF_API_ npuprof_result npuprof_read_anchors(uint32_t device, uint64_t *plac
         if (block == UINT32_MAX && NPUPROF_LOAD_ACQUIRE_(&d->overflow_used) != used) continue;
         *place = (uint64_t)block << 32 | (block == UINT32_MAX ? used : index);
         out.ticks = a.device_ticks;
-        out.before_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_before);
-        out.after_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_after);
+        const uint64_t error = npuprof_read_error_ns_(&im, a.host_before, a.host_after, 0);
+        const int64_t wider = (int64_t)npuprof_min_(error, NPUPROF_NS_LIMIT_);
+        out.before_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_before) - wider;
+        out.after_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_after) + wider;
         more = fn(user, &out);
     }
     return NPUPROF_OK;
@@ -23580,7 +23614,8 @@ NPUPROF_QUIET_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */
-#if defined(__clang__) && defined(NPUPROF_AUTO)
+#ifdef NPUPROF_PUSHED_
+#undef NPUPROF_PUSHED_
 #pragma clang attribute pop
 #endif
 
