@@ -96,7 +96,7 @@ static void ten_thousand(void)
     for (unsigned i = 0; i < threads; i++) pthread_join(thread[i], NULL);
     (void)life_account(threads + 4 * (uint64_t)MEASURED, true);
     free(thread);
-    printf("note %u threads: %.1f ns a span of one alone; %.2f of it in the full arena, %.2f without a slot\n",
+    printf("note %u threads: %.1f ns a span of one alone; %.2f of it in the full arena, %.2f without slot\n",
            threads, alone, full / alone, refused / alone);
     if (life_is_slow()) return;
     CHECK(full <= 10 * alone);

@@ -74,8 +74,8 @@ private:
         uint64_t bracket = 0;
         npuprof_clock_pair(CLOCK_MONOTONIC, &steady, &ours, &bracket);
         for (const auto &record : batch.records) draw(record, ours - steady, bracket / 2 + 2);
-        if (batch.dropped)               /* tt-metal does not say of which chip */
-            npuprof_npu_lost(npu_of(batch.records.empty() ? 0 : batch.records.front().chip_id), batch.dropped);
+        const uint32_t chip = batch.records.empty() ? 0 : batch.records.front().chip_id;
+        if (batch.dropped) npuprof_npu_lost(npu_of(chip), batch.dropped); /* of which it does not say */
     }
 
     void draw(const npuprof_tt::ProgramRealtimeRecord &r, int64_t ahead_ns, uint64_t error_ns)
