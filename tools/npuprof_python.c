@@ -22,7 +22,7 @@ enum { ARGUMENTS = 64, CODES = 256 };
    its parent, so it says its number. */
 typedef struct Span {
     PyObject_HEAD
-    PyObject *category, *name, *values, *late, *state;
+    PyObject *category, *name, *values, *late, *state, *others;
     struct Span *below;
     uint64_t number;
     uint32_t kind, token;
@@ -38,10 +38,10 @@ static struct {
 } library;
 /* Functions of Python: wake() loads the library if the environment asks for it; name_thread(); plain(value)
    is a bool, int, float or str; encoded(text); enter(span, frame) gives the state of a span that may be
-   suspended, or None; leave(span); parent(span); decorate(function, again); and two
-   coroutines. */
+   suspended, or None; leave(span); parent(span); decorate(function, again); two coroutines;
+   keep_other(others, span, frame), and take_other(others, frame) gives it, or None. */
 static PyObject *wake, *name_thread, *plain, *encoded, *enter, *leave, *parent, *decorate, *enter_async,
-    *exit_async;
+    *exit_async, *keep_other, *take_other;
 static PyObject *span_type;
 static bool is_asleep;                 /* wake() found nothing to do */
 static Py_ssize_t suspendable;         /* spans that may be suspended and are open, in all threads */
@@ -124,6 +124,34 @@ static Py_ssize_t arguments_of(PyObject *values, npuprof_arg *a, PyObject **keep
 }
 
 /* ---- Beginning */
+
+static Span *new_span(int level, uint32_t kind, PyObject *category, PyObject *name, PyObject *values)
+{
+    Span *const span = (Span *)PyType_GenericAlloc((PyTypeObject *)span_type, 0);
+    if (!span) return NULL;
+    span->level = level;
+    span->kind = kind;
+    span->category = Py_NewRef(category);
+    span->name = Py_NewRef(name);
+    if (values && PyDict_Check(values) && PyDict_Size(values)) span->values = Py_NewRef(values);
+    return span;
+}
+
+/* Entered while it is open: by another thread or task, or deeper in its own. That is another span, which
+   `others` keeps with who entered it. NULL: an exception. */
+static Span *new_other(Span *span)
+{
+    Span *const other = new_span(span->level, span->kind, span->category, span->name, span->values);
+    if (!span->others) span->others = PyList_New(0);
+    PyObject *const frame = (PyObject *)PyEval_GetFrame();
+    PyObject *const done =
+        other && span->others && frame
+            ? PyObject_CallFunctionObjArgs(keep_other, span->others, (PyObject *)other, frame, NULL)
+            : NULL;
+    if (!done) Py_XDECREF((PyObject *)other);
+    Py_XDECREF(done);
+    return done ? other : NULL;
+}
 
 /* May what this frame has in its `with` be suspended? The answer is kept by the frame's code. */
 static bool is_plain_code(PyFrameObject *frame)
@@ -227,9 +255,11 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
         Py_XDECREF(done);
         is_asleep = !library.begin;
     }
-    if (library.begin && !enter_span((Span *)self)) PyErr_WriteUnraisable(self);
-    Py_INCREF(self);
-    return self;
+    Span *span = (Span *)self;
+    if (span->token || span->state) span = new_other(span);
+    else Py_INCREF(self);
+    if (!span || (library.begin && !enter_span(span))) PyErr_WriteUnraisable(self);
+    return span ? (PyObject *)span : Py_NewRef(self);
 }
 
 /* ---- Ending */
@@ -276,7 +306,13 @@ static PyObject *span_exit(PyObject *self, PyObject *const *raised, Py_ssize_t c
     (void)raised;
     (void)count;
     Span *const span = (Span *)self;
-    if (span->state) {
+    PyObject *const frame = (PyObject *)PyEval_GetFrame();
+    PyObject *const other = span->others && frame && PyList_Size(span->others)
+                                ? PyObject_CallFunctionObjArgs(take_other, span->others, frame, NULL)
+                                : NULL;
+    if (other && other != Py_None) {
+        Py_XDECREF(span_exit(other, NULL, 0));
+    } else if (span->state) {
         PyObject *const done = call(leave, self);
         if (!done) PyErr_WriteUnraisable(self);
         Py_XDECREF(done);
@@ -286,22 +322,12 @@ static PyObject *span_exit(PyObject *self, PyObject *const *raised, Py_ssize_t c
     } else if (span->token && !end_here(span)) {
         PyErr_WriteUnraisable(self);
     }
+    if (PyErr_Occurred()) PyErr_WriteUnraisable(self);
+    Py_XDECREF(other);
     Py_RETURN_NONE;
 }
 
 /* ---- The type and the module */
-
-static Span *new_span(int level, uint32_t kind, PyObject *category, PyObject *name, PyObject *values)
-{
-    Span *const span = (Span *)PyType_GenericAlloc((PyTypeObject *)span_type, 0);
-    if (!span) return NULL;
-    span->level = level;
-    span->kind = kind;
-    span->category = Py_NewRef(category);
-    span->name = Py_NewRef(name);
-    if (values && PyDict_Check(values) && PyDict_Size(values)) span->values = Py_NewRef(values);
-    return span;
-}
 
 /* span(level, kind, category, name, values): a new span. */
 static PyObject *make_span(PyObject *module, PyObject *const *given, Py_ssize_t count)
@@ -330,6 +356,7 @@ static void span_dealloc(PyObject *self)
     Py_XDECREF(span->values);
     Py_XDECREF(span->late);
     Py_XDECREF(span->state);
+    Py_XDECREF(span->others);
     Py_XDECREF((PyObject *)span->below);
     PyObject_Free(self);
     Py_DECREF(span_type);
@@ -400,7 +427,7 @@ static PyType_Spec span_spec = { "npuprof.Scope", sizeof(Span), 0,
 static PyObject *setup(PyObject *module, PyObject *given)
 {
     PyObject **const places[] = { &wake, &name_thread, &plain, &encoded, &enter, &leave, &parent, &decorate,
-                                  &enter_async, &exit_async };
+                                  &enter_async, &exit_async, &keep_other, &take_other };
     (void)module;
     for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
         *places[n] = PyTuple_GetItem(given, (Py_ssize_t)n);

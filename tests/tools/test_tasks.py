@@ -173,6 +173,40 @@ class Tasks(Case):
 
 
 class Functions(Case):
+    def test_one_scope_for_many(self):
+        """A scope that is entered while it is open, deeper or by other threads and tasks: each has its own
+        time. An argument that cannot be shown costs no span."""
+        self.both("""
+import threading
+class Mute:
+    def __str__(self): raise ValueError
+one = npuprof.scope("one", of=Mute())
+def deep(n):
+    with one as here:
+        here.set(n=n)
+        if n: deep(n - 1)
+def wait(n):
+    with one as here: here.set(n=n); time.sleep(n / 100)
+async def each(n):
+    with one as here: here.set(n=n); await asyncio.sleep(n / 100)
+async def every(n):
+    async with one as here: here.set(n=n); await asyncio.sleep(n / 100)
+async def main(body): await asyncio.gather(*map(body, (4, 1, 3, 2)))
+def threads():
+    all = [threading.Thread(target=wait, args=(n,)) for n in (4, 1, 3, 2)]
+    for t in all: t.start()
+    for t in all: t.join()
+for what, wanted in ((lambda: deep(3), [0, 1, 2, 3]), (threads, [1, 2, 3, 4]),
+                     (lambda: asyncio.run(main(each)), [1, 2, 3, 4]),
+                     (lambda: asyncio.run(main(every)), [1, 2, 3, 4])):
+    with npuprof.profile() as p: what()
+    trace = p.load()
+    spans = [(trace.args(i).get("n"), trace.dur[i]) for i in range(len(trace))]
+    assert sorted(n for n, _ in spans) == wanted and not any(trace.flags), spans
+    assert wanted[0] == 0 or all(n * 10**7 <= dur for n, dur in spans), spans
+    assert {trace.args(i)["of"] for i in range(len(trace))} == {"<Mute>"}
+""")
+
     def test_coroutine_functions(self):
         """A decorated `async def` is recorded until it ends, and what it awaits and calls is in it."""
         self.both("""

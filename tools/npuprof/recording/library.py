@@ -140,10 +140,13 @@ def plain(value):
     """The value as a bool, an int of 64 bits, a float or a str."""
     if isinstance(value, (bool, str)):
         return bool(value) if isinstance(value, bool) else str(value)
-    if hasattr(value, "__index__"):
-        number = value.__index__()
-        return int(number) if -2**63 <= number < 2**64 else str(value)
-    return float(value) if hasattr(value, "__float__") else str(value)
+    try:
+        if hasattr(value, "__index__"):
+            number = value.__index__()
+            return int(number) if -2**63 <= number < 2**64 else str(value)
+        return float(value) if hasattr(value, "__float__") else str(value)
+    except Exception:                  # Why: the span is recorded, whatever its arguments do
+        return f"<{type(value).__name__}>"
 
 
 def arguments_of(values):

@@ -28,18 +28,28 @@ class InPython:
     """A span: a context manager, and a decorator. scope() makes it."""
 
     __slots__ = ("level", "kind", "category", "name", "values", "late", "state", "token", "below", "number",
-                 "is_asked")
+                 "is_asked", "others")
 
     def __init__(self, level, kind, category, name, values):
         self.level, self.kind, self.category, self.name, self.values = level, kind, category, name, values
         self.late = self.state = None
-        self.token = 0
+        self.token, self.others = 0, []
 
     def __enter__(self):
         if library.begin is not None or library.ready():
+            if self.token or self.state is not None:
+                return self.enter_other(sys._getframe(1))
             if library.level() >= self.level or self.kind in BOUNDARIES:
                 self.begin(sys._getframe(1))
         return self
+
+    def enter_other(self, frame):
+        """Entered while it is open: by another thread or task, or deeper in its own. That is another span."""
+        other = self._again()
+        tasks.keep_other(self.others, other, frame)
+        if library.level() >= self.level or self.kind in BOUNDARIES:
+            other.begin(frame)
+        return other
 
     def begin(self, frame):
         self.number, self.is_asked = next(numbers), False
@@ -59,7 +69,9 @@ class InPython:
             self.below, own.top = own.top, self
 
     def __exit__(self, *_):
-        if self.state is not None:
+        if self.others and (other := tasks.take_other(self.others, sys._getframe(1))) is not None:
+            other.__exit__()
+        elif self.state is not None:
             tasks.leave(self)
             self.state = self.late = None
         elif self.token:
@@ -105,7 +117,8 @@ async def exit_async(span):
 if native.module:
     Scope, new_span, tasks.innermost = native.module.Scope, native.module.span, native.module.innermost
     native.module.setup(library.ready, library.name_thread, plain, encoded, tasks.enter, tasks.leave,
-                        tasks.parent, calls.recorded, enter_async, exit_async)
+                        tasks.parent, calls.recorded, enter_async, exit_async, tasks.keep_other,
+                        tasks.take_other)
 else:
     Scope = new_span = InPython
     tasks.innermost = own.innermost

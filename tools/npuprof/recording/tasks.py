@@ -107,6 +107,25 @@ def leave(span):
             heapq.heappush(free, state.lane)
 
 
+def owner(frame):
+    """Who opens or closes a span in that frame: its task, its generator, or its thread."""
+    frame = suspending(frame)
+    if frame is None:
+        return threading.get_ident()
+    return task_of(frame) if frame.f_code.co_flags & (COROUTINE | ITERABLE) else frame
+
+
+def keep_other(others, span, frame):
+    """Of a span that is entered while it is open: the one that stands for it."""
+    others.append((owner(frame), span))
+
+
+def take_other(others, frame):
+    """The one that the same owner entered last; None: there is none."""
+    mine = owner(frame)
+    return next((others.pop(n)[1] for n in reversed(range(len(others))) if others[n][0] == mine), None)
+
+
 def parent(span):
     """The number that a span of a thread states as its parent; None: nesting says it, or there is none."""
     above, here = current.get(), innermost()
