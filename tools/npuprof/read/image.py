@@ -29,11 +29,11 @@ def refuse_other(path, head):
     """Says what a file is that no program here reads, and what to do."""
     packed = next((how for mark, how in PACKED.items() if head.startswith(mark)), None)
     if packed:
-        raise Refused(f"{path}: is packed, and only gzip is read: unpack it with {packed}")
+        raise Refused(f"{path}:1: byte 0: packed, and only gzip is read: unpack it with {packed}")
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")):
-        raise Refused(f"{path}: is UTF-16, and JSON is UTF-8: iconv -f UTF-16 -t UTF-8 makes it that")
+        raise Refused(f"{path}:1: byte 0: UTF-16, and JSON is UTF-8: iconv -f UTF-16 -t UTF-8 makes it that")
     if head.startswith(b"\n") and path.lower().endswith((".pftrace", ".perfetto-trace")):
-        raise Refused(f"{path}: Perfetto's own format is only written: give the trace it was made of")
+        raise Refused(f"{path}:1: byte 0: Perfetto's own format is only written: give what it was made of")
 
 
 def converter():
