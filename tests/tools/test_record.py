@@ -259,6 +259,24 @@ class Control(Case):
         self.assertEqual(self.names(helpers.load(scratch() / "first.json")), ["one"])
         self.assertEqual(self.names(second), ["three"])
 
+    def test_in_a_child(self):
+        """A child of fork() has no profile of its own yet: one that it opens is new, and the parent's goes
+        on."""
+        parent = self.recorded("""
+            import os
+            with npuprof.profile(file="parent.json"):
+                with npuprof.scope("around"):
+                    child = os.fork()
+                    if not child:
+                        with npuprof.scope("in no profile"): pass
+                        with npuprof.profile(file="child.json"):
+                            with npuprof.scope("own"): pass
+                        os._exit(0)
+                    assert os.waitpid(child, 0)[1] == 0
+            """, "parent.json")
+        self.assertEqual(self.names(parent), ["around"])
+        self.assertEqual(self.names(helpers.load(scratch() / "child.json")), ["own"])
+
     def test_arena(self):
         """A small arena loses and says how much; an arena in a file is an image."""
         trace = self.recorded("""

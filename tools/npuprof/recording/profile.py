@@ -35,7 +35,7 @@ class profile:
     format       a RecordFormat or its name, for programs that say which
     """
 
-    _running = None
+    _running = None                   # (process, outer) of the one that runs; a child of fork() runs none
     _one_id_an_inference = False      # else a record's inferences have the record's trace id
 
     def __init__(self, file=None, *, level=1, categories=None, arena_bytes=None, arena_path=None,
@@ -54,11 +54,12 @@ class profile:
 
     def __enter__(self):
         library.load()
-        if profile._running is not None:
+        pid, outer = profile._running or (None, True)
+        if pid == os.getpid():
             raise Refused("a profile is running: there is one at a time in a process")
         # True: the environment asked for a recording of everything, which this profile must not clear or
         # stop.
-        self.outer = library.level() >= 1
+        self.outer = outer and library.level() >= 1
         self._set_up()
         if not self.outer:
             library.clear()
@@ -69,7 +70,7 @@ class profile:
             if refused:
                 library.set_categories(None)
             check(refused, f"level {self.level!r}")
-        profile._running = self
+        profile._running = os.getpid(), self.outer
         return self
 
     def __exit__(self, *_):
