@@ -8,7 +8,7 @@ import helpers
 import kernel_texts
 from helpers import scratch
 from kernel_texts import Machine
-from npuprof.kernel.clock import clock_of
+from npuprof.kernel.clock import clock_of, markers
 from npuprof.kernel.lines import Event, Hole, KernelText
 from npuprof.kernel.patterns import Patterns
 from npuprof.kernel.witness import Witness
@@ -125,6 +125,56 @@ class Clocks(unittest.TestCase):
         for said in ("mono", "boot"):
             refused = helpers.refused("merge", "--ftrace", "w.txt", "--ftrace-clock", said, "-o", "w.json")
             self.assertIn(f"its trace_clock is not {said}", refused)
+
+    def placed(self, of_boot, markers, last):
+        """(worst error, stated error or None, words) of a text: markers were read at these times, 1 us before
+        their stamps; its last event is at `last`."""
+        lines = [f"m-1 [000] ..... {self.stamp(of_boot(at + 1000), 9)}: tracing_mark_write: npuprof_clock "
+                 f"mono={of_boot(at) if of_boot(last) > last // 2 else at} boot={at}\n" for at in markers]
+        times = [10**12 - 10**8, *(at + 1000 for at in markers), last]
+        lines = [LINE.format(self.stamp(of_boot(times[0]), 9)), *lines,
+                 LINE.format(self.stamp(of_boot(last), 9))]
+        (scratch() / "p.txt").write_text("".join(lines))
+        source = KernelText(scratch() / "p.txt")
+        clock = clock_of(source)
+        source.convert = clock.convert
+        worst = max(abs(event.ns - at) for event, at in zip(source.items(), times))
+        return worst, clock.error(source), clock.how
+
+    def test_markers_at_one_end(self):
+        """They do not tell the rate of a clock, and need not where it is one of both."""
+        start = [10**12 + 3000 * n for n in range(4)]
+        for of_boot, known in ((lambda ns: ns - 777, 3000), (lambda ns: ns * 4 // 10 + 77, None)):
+            worst, error, _ = self.placed(of_boot, start, 10**12 + 10**9)
+            self.assertLessEqual(worst, error + 1)
+            self.assertTrue(error == known if known else error > 10**6, error)
+        self.assertEqual(self.placed(lambda ns: ns * 4 // 10, start[:2], 10**12 + 10**9)[1], None)
+        # Beyond both ends the error grows.
+        both = [*start, *(at + 10**8 for at in start)]
+        worst, error, _ = self.placed(lambda ns: ns * 4 // 10, both, 10**12 + 10**9)
+        self.assertTrue(worst < error and 25000 < error < 35000, (worst, error))
+
+    def test_suspended(self):
+        """A clock that stood still in between has no one shift."""
+        markers = [10**12 + 3000 * n for n in (0, 1, 10**5, 10**5 + 1)]
+        _, error, how = self.placed(lambda ns: ns - 10**9 * (ns > 10**12 + 10**8), markers, 10**12 + 10**9)
+        self.assertIsNone(error)
+        self.assertIn("was suspended", how)
+
+    def test_late_marker(self):
+        """A marker that was preempted behind its readings does not make a right name wrong."""
+        lines = self.marked(lambda ns: ns, 9).splitlines(keepends=True)
+        late = ("m-1 [000] ..... 1001.900000000: tracing_mark_write: npuprof_clock mono=1001500000000 "
+                "boot=1001500000000\n")
+        (scratch() / "l.txt").write_text("".join(lines) + late)
+        self.assertEqual(clock_of(KernelText(scratch() / "l.txt"), "boot").error_ns, 5000)
+
+    def test_markers_of_two_threads(self):
+        """The readings of another thread bracket nothing."""
+        lines = self.marked(lambda ns: ns).replace("m-1", "m-2", 1)
+        (scratch() / "t.txt").write_text(lines)
+        self.assertEqual([marker.width is None for marker in markers(KernelText(scratch() / "t.txt"))],
+                         [True, True, False, True])
 
     def test_one_marker(self):
         """One marker places the text, and does not bound the error."""

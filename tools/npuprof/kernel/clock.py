@@ -3,8 +3,9 @@
 
 By markers: a program that writes `npuprof_clock boot=N mono=N` (ns of both clocks, read right before) into
 trace_marker makes any trace_clock usable. Two in a row bracket the first: its stamp lies between both
-readings. One such pair at the start and one at the end also give the rate. Without markers the name of the
-trace_clock is taken for true.
+readings. If each stamp may be of CLOCK_BOOTTIME, or of CLOCK_MONOTONIC with one shift, that is the clock.
+Else one such pair at the start and one at the end tell its rate; beyond them the error grows. Without markers
+the name of the trace_clock is taken for true.
 """
 
 import re
@@ -15,12 +16,23 @@ from .lines import FORMS, LOST, MARKS
 
 MARKER = re.compile(r"npuprof_clock((?: \w+=\d+)+)")
 BRACKET_NS = 1_000_000           # two markers that are farther apart bracket nothing
-AGREE_NS = 1_000_000             # so far a stamp may be from the clock that it is said to be
-# A marker: stamp, CLOCK_BOOTTIME and CLOCK_MONOTONIC right before it; width: ns of its bracket, None: none
-Marker = namedtuple("Marker", "stamp boot mono width")
-# convert: a function from stamps to CLOCK_BOOTTIME, None: they are that already. error_ns: None if not known.
-# how: words
-Clock = namedtuple("Clock", "convert error_ns how")
+AGREE_NS = 1_000_000             # so far a stamp without a bracket may be off the clock that it is of
+# A marker: stamp, CLOCK_BOOTTIME and CLOCK_MONOTONIC right before it, its thread; width: ns of its bracket,
+# None: none
+Marker = namedtuple("Marker", "stamp boot mono tid width", defaults=(None,))
+
+
+class Clock(namedtuple("Clock", "convert error_ns how ends", defaults=(None,))):
+    """convert: a function from stamps to CLOCK_BOOTTIME, None: they are that already. error_ns: None if not
+    known. how: words. ends: the two moments that told the rate; the error holds between them."""
+
+    def error(self, text):
+        """The error of all of a text that was read."""
+        if self.error_ns is None or self.ends is None or text.first_ns is None:
+            return self.error_ns
+        first, last = self.ends
+        beyond, error = max(first - text.first_ns, text.last_ns - last, 0), self.error_ns + text.quantum_ns
+        return error + error * beyond // (last - first) + 1 - text.quantum_ns if beyond else self.error_ns
 
 
 def markers(text):
@@ -38,41 +50,54 @@ def markers(text):
                                   f"{said[0][:60]!r}")
                 text.form = form_name(form)
                 stamp = text.time(number, event["whole"], event["part"])
-                found.append((stamp, int(values["boot"]), int(values["mono"])))
+                found.append(Marker(stamp, int(values["boot"]), int(values["mono"]), event["tid"]))
                 break
-    pairs = zip(found, [*found[1:], (0, 0, 0)])
-    return [Marker(*own, after[1] - own[1] if 0 < after[1] - own[1] < BRACKET_NS else None)
-            for own, after in pairs]
+    # Why the same thread: another one may have read its clocks before.
+    return [own._replace(width=after.boot - own.boot)
+            if after and own.tid == after.tid and 0 < after.boot - own.boot < BRACKET_NS else own
+            for own, after in zip(found, [*found[1:], None])]
 
 
 def form_name(form):
     return next(name for name, other in FORMS.items() if other is form)
 
 
+def off_by(text, found, name):
+    """How far the stamps of markers are off a clock at least, in ns; 0: they may be its."""
+    worst, lone = 0, all(marker.width is None for marker in found)
+    for marker in found:
+        late = marker.stamp - getattr(marker, name)
+        limit = marker.width if marker.width is not None else AGREE_NS if lone else late
+        worst = max(worst, -late - text.quantum_ns, late - limit - text.quantum_ns)
+    return worst
+
+
 def by_markers(text, found, said):
     """The Clock that markers tell. said: the user's name of the trace_clock, or None."""
-    if said in ("boot", "mono"):
-        for marker in found:
-            wrong = marker.stamp - getattr(marker, said)
-            if abs(wrong) > AGREE_NS:
-                raise Refused(f"{text.path}: its trace_clock is not {said}: a marker is {wrong / 1e6:.3f} ms "
-                              f"off it; leave out --ftrace-clock, the markers tell the clock")
+    wrong = off_by(text, found, said) if said in ("boot", "mono") else 0
+    if wrong:
+        raise Refused(f"{text.path}: its trace_clock is not {said}: a marker is {wrong / 1e6:.3f} ms off it; "
+                      "leave out --ftrace-clock, the markers tell the clock")
+    how = f"{len(found)} clock marker{'s' * (len(found) > 1)}"
     tight = [marker for marker in found if marker.width is not None]
-    chosen = tight or found
-    middle = (chosen[0].stamp + chosen[-1].stamp) // 2
-
-    def best(part):
-        return min(part, key=lambda marker: marker.width or 0)
-    first = best([marker for marker in chosen if marker.stamp <= middle] or chosen)
-    last = best([marker for marker in chosen if marker.stamp > middle] or chosen)
+    best = min(tight or found, key=lambda marker: marker.width or 0)
+    shifts = [marker.boot - marker.stamp for marker in tight]
+    highest = min((shift + marker.width for shift, marker in zip(shifts, tight)), default=0)
+    if not tight:
+        how += "; write two in a row, so that one brackets the other"
+    if not off_by(text, found, "boot") or not off_by(text, found, "mono"):
+        slept = max(shifts, default=0) > highest + text.quantum_ns
+        return Clock(lambda stamp: stamp + best.boot - best.stamp, None if slept else best.width,
+                     how + "; the machine was suspended between them: record with trace_clock boot" * slept)
+    middle = (found[0].stamp + found[-1].stamp) // 2
+    first, last = (min([marker for marker in tight or found if (marker.stamp > middle) == late] or [best],
+                       key=lambda marker: marker.width or 0) for late in (False, True))
     ticks, ns = last.stamp - first.stamp, last.boot - first.boot
     if ticks <= 0:
-        ticks = ns = 1
-
-    def convert(stamp):
-        return first.boot + (stamp - first.stamp) * ns // ticks
-    error = max(first.width, last.width) if tight else None
-    return Clock(convert, error, f"{len(found)} clock marker{'s' * (len(found) > 1)}")
+        return Clock(lambda stamp: stamp + best.boot - best.stamp, None,
+                     how + "; nothing tells its rate: write two at the start and two at the end")
+    return Clock(lambda stamp: first.boot + (stamp - first.stamp) * ns // ticks,
+                 max(first.width, last.width) if tight else None, how, (first.boot, last.boot))
 
 
 def clock_of(text, said=None, part=None):

@@ -47,7 +47,7 @@ class Kernel:
         for span in self.jobs:
             self.jobs_of.setdefault(span.job.tid, []).append(span.job)
         self.covered = {tid: [] for tid in self.jobs_of}         # tid -> [(start, end)] of its spans
-        self.sleeps = Sleeps(self.witness.waits, self.native, self.clock.error_ns)
+        self.sleeps = Sleeps(self.witness.waits, self.native, self.clock.error(self.text))
         # What the devices of jobs are called by, in parts.
         self.names = {word for span in self.jobs for word in span.job.lane.ring.split() if len(word) > 2}
         self.names |= {device["name"] for part in parts for device in part.about.get("devices", ())}
@@ -275,7 +275,7 @@ class Kernel:
 
     def error(self):
         """ns that its stamps may be off the common timeline; None: not known."""
-        own = self.clock.error_ns
+        own = self.clock.error(self.text)
         return None if own is None else own + self.text.quantum_ns + self.anchor_error
 
     def sentences(self):
@@ -286,9 +286,7 @@ class Kernel:
             lost += f", and in {text.uncounted} places nobody knows how many"
         if text.overwritten:
             lost += f", {text.overwritten} overwritten before the first"
-        error = "the error is not known: write two clock markers in a row"
-        if self.error() is not None:
-            error = f"error at most {self.error()} ns"
+        error = "the error is not known" if self.error() is None else f"error at most {self.error()} ns"
         yield f"{text.count} events of {len(text.cpus)} CPUs, by {self.clock.how}; {error}; {lost}"
         if self.jobs or counts:
             unknown = sum(None in (span.start_error, span.end_error) for span in self.jobs)
