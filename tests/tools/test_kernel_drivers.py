@@ -166,9 +166,25 @@ class Drivers(unittest.TestCase):
                  (1950, 1, "worker-9", ".....", "toy_done: job id=18 in 850 us")]
         said, found = self.jobs(lines, "--ftrace-devices", "toy.toml")
         self.assertEqual([job[:3] for job in found], [("16", 1050, 1900), ("18", 1940, 1950)])
-        self.assertEqual(found[1][3]["start"], "start bracketed 20 us")
+        self.assertEqual(found[1][3]["start"], "start not known: something was not seen meanwhile")
         self.assertIn("toy core 1", self.lanes.values())
         self.assertIn("1 without a begin and 1 without an end", said)
+
+    def test_key_of_two_jobs(self):
+        """Whose end it is nobody knows, also of later jobs with that key."""
+        (scratch() / "toy.toml").write_text(TOML)
+        lines = [(1000, 0, "app-7", ".....", "toy_submit: core=1 id=1"),
+                 (1010, 0, "app-7", ".....", "toy_submit: core=1 id=1"),
+                 (3000, 0, "app-7", ".....", "toy_submit: core=1 id=1"),
+                 (5000, 0, "app-7", ".....", "toy_submit: core=1 id=2")]
+        for us in (2000, 4000, 6000):
+            lines += [(us, 1, "<idle>-0", "d.h..", "irq_handler_entry: irq=45 name=npu"),
+                      (us + 5, 1, "<idle>-0", "d.h..", f"toy_done: job id={1 + us // 6000} in 1 us"),
+                      (us + 9, 1, "<idle>-0", "d.h..", "irq_handler_exit: irq=45 ret=handled")]
+        _, found = self.jobs(sorted(lines), "--ftrace-devices", "toy.toml")
+        self.assertEqual([(end, args.get("end_error_ns")) for _, _, end, args in found],
+                         [(2005, None), (4005, None), (6000, 5000)])
+        self.assertEqual(found[0][3]["end"], "end as told, maybe of another job with its key")
 
     def test_toml_refused(self):
         for old, new, said in (

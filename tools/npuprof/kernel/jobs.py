@@ -35,15 +35,16 @@ class Job:
     done        its end was told; irq: the interrupt before that, or None, with its name; raised: if that one
                 may have waited for another one, since when
     stated      the driver's line says when it began
-    after_doorbell    the hardware had it before `high`, nobody knows how long"""
+    after_doorbell    the hardware had it before `high`, nobody knows how long
+    doubted     its end may be another job's: they had one key at a time"""
 
     __slots__ = ("label", "lane", "tid", "runner", "client", "arm", "submit", "low", "high", "done", "irq",
-                 "raised", "irq_who", "in_order", "stated", "after_doorbell")
+                 "raised", "irq_who", "in_order", "stated", "after_doorbell", "doubted")
 
     def __init__(self, label, ns, tid):
         self.label, self.arm, self.submit, self.tid = label, ns, ns, tid
         self.runner = self.lane = self.client = self.low = self.high = self.done = self.irq = None
-        self.raised = None
+        self.raised, self.doubted = None, False
         self.irq_who, self.in_order, self.stated, self.after_doorbell = "", True, False, False
 
 
@@ -55,6 +56,7 @@ class Jobs:
     def __init__(self, contexts, submitters):
         self.contexts, self.submitters = contexts, submitters
         self.open, self.finished, self.counts, self.strange, self.shared = {}, [], Counter(), [], set()
+        self.doubted = set()             # keys that two open jobs had, so whose end it is nobody knows
         self.waiting = {}                # tid -> Job whose begin the next event of the thread brackets
 
     def tick(self, event):
@@ -71,6 +73,8 @@ class Jobs:
         if own and not many:
             self.counts["no end seen"] += len(own)
             own.clear()
+            self.doubted.add(key)
+        job.doubted = many or key in self.doubted
         own.append(job)
         self.submitters.add(job.tid)
 
@@ -111,7 +115,8 @@ class Jobs:
         """Counts what is open at the end, and returns the Spans of all others by Lane. holes: [(since,
         until)] in which events were lost; lanes: number of a Lane -> what else is known of it."""
         self.counts["no end seen"] += sum(map(len, self.open.values()))
-        unseen = Unseen(apart(holes), apart(holes + [(ns, ns) for ns in self.strange]), self.shared)
+        ends = self.strange + [job.done for job in self.finished if job.doubted]
+        unseen = Unseen(apart(holes), apart(holes + [(ns, ns) for ns in ends]), self.shared)
         rings, unfinished = {}, [job for own in self.open.values() for job in own]
         for job in self.finished + unfinished:
             if job.lane is not None:
@@ -182,6 +187,8 @@ def settled(jobs, unfinished, unseen):
             error, why = None, "start not known: another lane of this ring was busy"
         if in_hole(unseen.ends, high, job.done):
             error, why = None, "start not known: something was not seen meanwhile"
+        if job.doubted:
+            end = End(None, job.done, job.done, "end as told, maybe of another job with its key")
         known = None if end.earliest is None else max(end.told - end.drawn, end.drawn - end.earliest)
         last = Span(job, start, end.drawn, error, known, why, end.why)
         spans.append(last)
