@@ -64,6 +64,15 @@ class Power(unittest.TestCase):
         for checked in (self.checked, helpers.npuprof_py("report", "p.json").stdout):
             self.assertIn("warning: 2 jobs began late", " ".join(checked.split()))
 
+    def test_not_suspended(self):
+        """A suspend that is only asked for is none, and what a resume finds active is not suspended."""
+        asked = [(us, who, cpu, flags, what.replace("flags-4", "flags-d"))
+                 for us, who, cpu, flags, what in suspend(95000)]
+        active = [(51000, 1, "app-71", ".....", f"rpm_resume: fdab0000.npu {FLAGS}"),
+                  (51001, 1, "app-71", ".....", "rpm_return_int: rpm_resume+0x1b/0x70:fdab0000.npu ret=1")]
+        _, events = self.run_of(suspend(34000) + suspend(44000) + active + asked, {3: 4000})
+        self.assertEqual([event["dur"] for event in events if event["name"] == "suspended"], [5976])
+
     def test_others_resume(self):
         """A resume by a thread that has nothing to do with jobs, and one that did nothing."""
         more = [(20003, 1, "usb-9", ".....", f"rpm_resume: usb1 {FLAGS}"),

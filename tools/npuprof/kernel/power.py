@@ -12,7 +12,7 @@ from collections import namedtuple
 from .jobs import apart
 
 FREQUENCY = re.compile(r"dev_name=(\S+)\s+freq=(\d+)\s+prev_freq=(\d+)")
-CALL = re.compile(r"(\S+) flags-")
+CALL = re.compile(r"(\S+) flags-[\da-f]*[02468ace]\b")   # an odd one, RPM_ASYNC, only asks for it
 RETURNED = re.compile(r".*?:(\S+) ret=(-?\d+)")
 TEMPERATURE = re.compile(r"thermal_zone=(.*) id=\d+ temp_prev=-?\d+ temp=(-?\d+)")
 COOLING = re.compile(r"type=(.*) target=(\d+)")
@@ -47,6 +47,8 @@ class Power:
     def returned(self, event):
         found = RETURNED.fullmatch(event.text)
         what, since = self.open.pop((event.tid, found[1]), (None, 0)) if found else (None, 0)
+        if what == "resume" and found[2] == "1":       # it was active
+            what, found = "active", (None, found[1], "0")
         if what and found[2] == "0":
             self.calls.append(Call(what, found[1], event.tid, since, event.ns))
 
@@ -80,8 +82,9 @@ class Power:
                 continue
             if call.what == "suspend":
                 since = call.end
-            elif since is not None:
-                found.append((max(first, since), call.start))
+            else:
+                if since is not None and call.what == "resume":
+                    found.append((max(first, since), call.start))
                 since = None
         # Why only behind a call: without one it may have been awake all the time.
         found += [(since, last)] if since not in (None, first) else []
