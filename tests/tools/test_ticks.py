@@ -14,14 +14,16 @@ PERIOD = 3000.0
 
 class Camera(Driver):
     """A thread takes a frame each PERIOD us, or misses it. work: us before each job; where: the name of the
-    span in which it waits for a frame, or None; marked: the span says that it waits."""
+    span in which it waits for a frame, or None; marked: the span says that it waits; queued: it misses none,
+    they wait in a queue."""
 
-    def __init__(self, device=1800, work=300, where=None, marked=False, images=90):
+    def __init__(self, device=1800, work=300, where=None, marked=False, images=90, queued=False):
         self.lines, self.style, self.latencies = [], "marked", []
         draw, now = random.Random(5), 0.0
         for n in range(images):
             begin = now + 1000
-            frame = (now // PERIOD + 1) * PERIOD + 1000 + draw.uniform(5, 15)
+            number = n if queued else now // PERIOD + 1
+            frame = max(begin + 2, number * PERIOD + 1000) + draw.uniform(5, 15)
             if where:
                 self.span(1, where, begin + 1, frame, **({"kind": "wait"} if marked else {}))
             submit = frame + work * draw.uniform(0.9, 1.1)
@@ -57,6 +59,13 @@ class Frames(unittest.TestCase):
                     low, high = map(float, effect.inference)
                     self.assertTrue(low - 0.2 <= truth <= high + 0.2, (device, how, change, low, high, truth))
                     self.assertIn(effects.TICK, effect.assumed)
+
+    def test_too_slow_for_the_camera(self):
+        """No wait for a frame is seen, and a faster device waits for each. Only the name says so."""
+        for where in ("dqbuf", "next frame"):
+            effect, truth = Camera(4000, where=where, queued=True).told(
+                ("device", None, HALF), where=where, device=2000, queued=True)
+            self.assertTrue(effect.inference[0] <= truth < 40 < effect.inference[1], (effect, truth))
 
     def test_few_miss_a_frame(self):
         """Who has time left for each frame gets no other one: what is faster brings what it saves at most."""

@@ -15,6 +15,8 @@ JOB, REQUEST, POLL = "what threads wait for", "when requests come", "when a poll
 LATE, TICK = "when threads come", "which tick of a clock a thread takes"
 START = "what a job waits for before it starts"
 CALL = "how much of a sampled kernel the device works"
+TURNS, BESIDE = "whether lanes are one engine in turns", "whether other threads work on the same"
+BATCH, CLOCK = "how large a batch is", "which rate the device has"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 
 

@@ -25,7 +25,7 @@ another order of locks or another choice of PE. So a gain is no bound of the tru
 from fractions import Fraction
 from functools import cached_property
 
-from . import bounds, locks, polls, requests
+from . import bounds, locks, polls, reactions, requests
 from .bounds import INSIDE
 from .effects import CALL, JOB, POLL, START, Effect, differ, either, percent, scaled, widened
 from .graph import Graph, Points, host_rows, overlaps
@@ -53,7 +53,7 @@ class Replay:
 
     def __init__(self, facts, waiting=None):
         self.facts, self.trace = facts, facts.trace
-        self.effects, self.graphs = {}, {}
+        self.effects, self.graphs, self.reactions = {}, {}, {}
         self.working = None
         jobs = facts.jobs
         self.why = waiting.why if waiting else self._missing(jobs)
@@ -121,6 +121,7 @@ class Replay:
             own = self._readings(changes)
             for reading, what in requests.readings(self, own) if own else ():
                 own = either(own, self._readings(changes, reading), what)
+            own = own and reactions.bounded(self, own)
             self.effects[changes] = widened(own) if own and self.shares else own
         return self.effects[changes]
 
@@ -142,7 +143,7 @@ class Replay:
     def is_sure(self, effect, of):
         """True: such gains held whenever simulated drivers ran again (tests/tools/grid). of: "latency" or
         "throughput". Why not the latter: that a loop without pauses is a closed one is taken for granted."""
-        is_sure = of == "latency" and self.proven and not effect.assumed
+        is_sure = of == "latency" and self.proven and not effect.assumed and not reactions.is_unsteady(self)
         return is_sure and len(self.facts.durations) >= ENOUGH and all(
             what in (*INSIDE, "host") and not isinstance(name, Part) for what, name, _ in effect.changes)
 

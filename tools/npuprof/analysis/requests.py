@@ -10,11 +10,12 @@ device gets faster. So these times are replayed as waiting and as work:
     before an inference, behind the one before it; without inferences before a submission, behind the last
     notice
 
-A span counts by its name alone, the others if they are 2 % of the time. So does a stretch that ends by a
-clock (ticks.py), whatever its name is. Who waits for a clock may have taken an earlier tick, too, if it had
-been ready. It is no wait for requests if the loop is closed: where an inference took 1 ms longer, the next
-one began 1 ms later, and no few gaps are much longer than the others. For that all pairs of them are compared
-(the slopes' median, and its 99 % interval by Kendall's statistic).
+A span counts by its name alone, also where it takes the next frame of a camera or a display; the others if
+they are 2 % of the time. So does a stretch that ends by a clock (ticks.py), whatever its name is. Who waits
+for a clock may have taken an earlier tick, too, if it had been ready. It is no wait for requests if the loop
+is closed: where an inference took 1 ms longer, the next one began 1 ms later, and no few gaps are much longer
+than the others. For that all pairs of them are compared (the slopes' median, and its 99 % interval by
+Kendall's statistic).
 """
 
 import re
@@ -31,7 +32,9 @@ from .moments import ARRIVAL, BEGIN, END, LEAVES, NOTICED, REQUEST, RETURN, SUBM
 
 WORDS = {"recv", "recvfrom", "recvmsg", "accept", "epoll", "select", "listen", "dequeue", "request",
          "requests"}
-CLOCK = {"sleep", "usleep", "nanosleep", "dqbuf", "vsync", "vblank", "frame", "tick"}
+CAMERA = {"dqbuf", "vsync", "vblank"}
+CLOCK = {"sleep", "usleep", "nanosleep", "frame", "tick", *CAMERA}
+TAKES = {"next", "get", "grab", "read", "acquire", "capture", "wait"}              # a frame
 PART = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 SHARE = 50         # gaps of less than one part of so many are no waiting
 MOST = 300         # inferences that are compared
@@ -71,13 +74,17 @@ def stretches(points, of_thread):
     return found
 
 
+def words_of(text):
+    return {word.lower() for word in PART.findall(text)}
+
+
 def site(points, name, own, whole):
     """None: nothing says that such stretches wait. Else the periods of the clock that they may wait for.
     own: [(begin, end)]; whole: ns of which they are a part."""
-    text = points.trace.names[name] if name >= 0 else ""
-    words = {word.lower() for word in PART.findall(text)}
+    words = words_of(points.trace.names[name] if name >= 0 else "")
     is_clock, waits = words & CLOCK, name >= 0 and points.jobs.names[name]
-    if SHARE * sum(end - begin for begin, end in own) < whole and not words & WORDS:
+    by_name = words & (WORDS | CAMERA) or ("frame" in words and words & TAKES)
+    if SHARE * sum(end - begin for begin, end in own) < whole and not by_name:
         return None
     begins, ends = zip(*own)
     period = ticks.period_of(begins, ends)

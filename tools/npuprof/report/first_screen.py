@@ -5,7 +5,8 @@ one object, so a sentence is made once."""
 import os
 from collections import namedtuple
 
-from ..analysis.effects import CALL, JOB, LATE, POLL, REQUEST, START, TICK
+from ..analysis import reactions
+from ..analysis.effects import BATCH, BESIDE, CALL, CLOCK, JOB, LATE, POLL, REQUEST, START, TICK, TURNS
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
 from ..tables.table import pct
@@ -129,7 +130,10 @@ def answer_of(verdict, finding, number=None, after=None, results=()):
     advice = f"after {after}: {finding.advice}" if after else finding.advice
     sure = "unknown" if finding in verdict.questions else finding.confidence
     is_wide = finding.gain and finding.gain[1] - finding.gain[0] >= WIDE
-    why = ". ".join(filter(None, (finding.sentence, is_wide and why_open(facts, finding.assumed)[0])))
+    assumed = finding.assumed if is_wide else frozenset()
+    if finding.replayed and reactions.is_unsteady(facts.replay):
+        assumed |= {CLOCK}
+    why = ". ".join(filter(None, (finding.sentence, why_open(facts, assumed)[0])))
     return Answer(number, do(finding), text, sure, condition if finding.gain else "", bar, why, advice,
                   finding, after, list(results))
 
@@ -176,6 +180,7 @@ def questions_of(verdict):
         yield answer._replace(do=text, why=why, advice=advice)
 
 
+ONE_LANE = "give jobs that run in turns one lane, or draw an arrow `dep` to a job from the one it waits for"
 # What is not known, but for JOB: (in words, what to record so that something says it).
 OPEN = {
     REQUEST: ("A thread may wait for requests between two jobs; nothing says when they come.",
@@ -190,9 +195,18 @@ OPEN = {
            "works.",
            "let the device stamp its jobs: a ring, or npuprof_npu_begin() and _complete()"),
     START: ("A job waits while another lane of its device works; nothing says whether it waits for "
-            "that one.",
-            "give jobs that run in turns one lane, or draw an arrow `dep` to a job from the one it waits "
-            "for"),
+            "that one.", ONE_LANE),
+    TURNS: ("Lanes of one device never work at the same time; nothing says whether they are one engine in "
+            "turns.", ONE_LANE),
+    BESIDE: ("A thread beside works as long as all would take then; nothing says whether it brings the next "
+             "work or takes the results.",
+             "draw arrows between threads that hand work over: PROF_FLOW_OUT, PROF_FLOW_IN"),
+    BATCH: ("An inference takes longer behind a long one; nothing says whether it takes all requests that "
+            "have come meanwhile.",
+            "draw an arrow to an inference from each request in it: PROF_FLOW_OUT, PROF_FLOW_IN"),
+    CLOCK: ("The same work of the device takes longer in parts of the run, or after idle times; nothing says "
+            "which rate its clock would have then.",
+            "fix the clock of the device, or record when it is warm"),
     POLL: ("Threads look now and then whether their job is done: an end may come just before or just behind "
            "a look.", "look more often, or wait for an interrupt"),
 }

@@ -5,7 +5,7 @@ Of a long trace it is that of INFERENCES in the middle, or of fewer with many di
 adds the same numbers as analysis/replay.py, so both say the same gain. Where that one gives an interval, as
 the trace does not say something, the page's is one number of it, and it says what it takes for granted."""
 
-from ...analysis import replay
+from ...analysis import reactions, replay
 from ...analysis.effects import MARGIN
 from ...analysis.engines import members
 from ...analysis.graph import NEVER, NOTICED, host_rows, overlaps
@@ -61,6 +61,9 @@ def assumed(found):
              ] if found.working or found.hears or found.locked else []
     parts += ["a poll sees an end as late as it did"] if found.poll else []
     parts += ["requests come as soon as a thread is ready"] if found.points.waited else []
+    parts += ["lanes of one device do not wait for one another"] if reactions.in_turns(found) else []
+    parts += ["the clock of the device stays as it is"] if reactions.is_unsteady(found) else []
+    parts += ["no other thread holds this up"] if reactions.beside(found) else []
     return f"This holds only if {', and '.join(parts)}: the trace does not say so." if parts else ""
 
 

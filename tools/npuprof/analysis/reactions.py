@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Reactions: what else may change when something gets faster, and the graph does not have.
+
+    turns       lanes of one device never work at the same time, and jobs wait while another one works: they
+                may be one engine in turns
+    beside      a thread that submits nothing works nearly as long as all would take then. It may bring what
+                is worked on, or take the results: then it is what all wait for
+    batches     an inference takes longer behind one that took longer: it may take all requests that have come
+                meanwhile, and these are fewer if that one is done sooner
+    clock       the same work takes clearly longer in some parts of the run: the device's rate is not steady
+
+The first three make a gain an interval. The last one only says that no gain is sure: which rate there would
+be nobody knows.
+"""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import sqrt
+from statistics import median
+
+from ..tables.arithmetic import union_of
+from . import requests
+from .bounds import ALL, shrinking
+from .effects import BATCH, BESIDE, TURNS, either
+from .leaves import Leaves
+from .levels import same_factor, speeds
+from .moments import ARRIVAL
+
+SHARE = 50         # waits of less than one part of so many of the work of a device are no matter
+FEW = 30           # inferences or jobs; of fewer nothing is said
+NEAR = Fraction(9, 10)             # of the time that is left
+# What may be waiting, by the words of its name.
+WAITS = requests.WORDS | {"wait", "lock", "mutex", "semaphore", "barrier", "join", "cond", "fence", "sync",
+                          "poll", "sleep", "usleep", "nanosleep", "idle", "queue", "get", "put", "push",
+                          "pop", "take"}
+AROUND = 10        # inferences before and behind
+BLOCK, MOST = 5, 4000              # jobs in a row, and that are looked at
+CLEAR = 4          # times the usual error of a correlation by chance
+UNSTEADY = 0.01    # by which parts of a run differ
+
+
+def bounded(replay, effect):
+    """The Effect that holds what these reactions may bring."""
+    if in_turns(replay):
+        effect = either(effect, effect, TURNS, shrinking(replay, effect.changes, ()))
+    whole = replay.facts.window.length_ns
+    left = (ALL - effect.window[1]) * whole / 100
+    if effect.window[1] > 0 and beside(replay) > NEAR * left:
+        # Why two points less: the median of what waits so is not its mean.
+        least = max(0, ALL * (whole - beside(replay)) / (whole or 1)) - 2
+        effect = either(effect, effect, BESIDE, (min(least, effect.window[0]), effect.window[1]))
+    if effect.inference and effect.inference[1] > 0 and in_batches(replay):
+        shortest = min(replay.facts.durations) / Fraction(replay.facts.durations_p50 or 1)
+        low, high = effect.after
+        other = effect._replace(inference=(effect.inference[0], ALL - (ALL - effect.inference[1]) * shortest),
+                                after=(low * shortest, high))
+        effect = either(effect, other, BATCH)
+    return effect
+
+
+def once(made):
+    """Keeps what is made of a Replay with it."""
+    def kept(replay):
+        if made.__name__ not in replay.reactions:
+            replay.reactions[made.__name__] = made(replay)
+        return replay.reactions[made.__name__]
+    return kept
+
+
+@once
+def in_turns(replay):
+    """True: lanes of one device do not work at the same time, and jobs of one wait while others work."""
+    facts, points = replay.facts, replay.points
+    for queues in facts.jobs.queues_of:
+        lanes = [facts.busy[q] for q in queues if len(facts.busy[q])]
+        work = sum(lane.length() for lane in lanes)
+        held = sum(ns for ns, q in zip(replay.held_up, points.jobs.queue) if q in queues)
+        if len(lanes) > 1 and 100 * (work - union_of(lanes).length()) < work < SHARE * held:
+            return True
+    return False
+
+
+@once
+def beside(replay):
+    """ns in the window that a thread without points works at most. What sounds like waiting is no work."""
+    trace, window, known, most = replay.trace, replay.facts.window, set(replay.points.thread), 0
+    waits = {n for n, text in enumerate(trace.names) if requests.words_of(text) & WAITS}
+    leaves = Leaves(trace)
+    for base in {trace.tracks[trace.track[i]].base for i in trace.host_rows} - known:
+        pieces = leaves.pieces(base, window.start_ns, window.end_ns)
+        most = max(most, sum(end - begin for begin, end, row in pieces
+                             if row >= 0 and trace.name[row] not in waits))
+    return most
+
+
+@once
+def in_batches(replay):
+    """True: requests come when they come, and an inference takes longer behind one that took longer. What
+    drifts is no batch: they are compared with those around them."""
+    points = replay.points
+    known = set(points.handed)
+    if not points.waited and not any(p.kind == ARRIVAL and p.ref not in known for p in points.point):
+        return False
+    took = [points.point[b].time - points.point[a].time for a, b in zip(points.begin, points.end)]
+    # Why not of several threads: they are held up together.
+    if len(took) < FEW or len({points.thread[p] for p in points.begin} | set(points.jobs.thread)) > 1:
+        return False
+    usual = [median(took[max(0, n - AROUND):n + AROUND + 1]) for n in range(len(took))]
+    pairs = list(pairwise(map(int.__sub__, took, map(int, usual))))
+    return requests.slope(*zip(*pairs[::len(pairs) // requests.MOST + 1]))[0] > 0
+
+
+@once
+def is_unsteady(replay):
+    """True: some device is faster in some parts of the run than in others, and no operator alone is."""
+    facts, jobs = replay.facts, replay.facts.jobs
+    for queues in jobs.queues_of:
+        # Why by queue: one that is always slower than another one has no other clock for it.
+        of_queue = [[k for k in jobs.of_queue[q] if jobs.inside[k]] for q in queues]
+        pairs = sorted(pair for own in of_queue for pair in zip(own, speeds(facts, own)))
+        first = max(0, len(pairs) - MOST) // 2
+        if len(pairs) >= FEW and changes_rate(facts, *zip(*pairs[first:first + MOST])):
+            return True
+    return False
+
+
+def changes_rate(facts, own, values):
+    """True: so do these jobs, in phases of the run or by how long the device was idle before. values: how
+    slow each is."""
+    jobs = facts.jobs
+    usual = [median(values[n:n + BLOCK]) for n in range(len(values) - BLOCK + 1)]
+    low, high = min(usual), max(usual)
+    if high - low > UNSTEADY and alike(*2 * [clipped(values, low, high)], 1) > CLEAR:
+        slow = [(n, n + 1) for n, value in enumerate(usual) if value > (low + high) / 2]
+        return same_factor(facts, own, slow, high - low) is not False
+    idle = [0, *(max(0, jobs.start[b] - jobs.end[a]) for a, b in pairwise(own))]
+    values, idle = (clipped(many, *ends(many)) for many in (values, idle))
+    return max(values) - min(values) > UNSTEADY and any(
+        abs(alike(idle, values, lag)) > CLEAR for lag in (0, 1))
+
+
+def ends(values):
+    """(5th, 95th percentile)"""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+
+
+def clipped(values, low, high):
+    """Why: one that takes much longer by chance says nothing about the others."""
+    return [min(max(value, low), high) for value in values]
+
+
+def alike(one, two, lag):
+    """How much what comes so many later in `two` goes with `one`, in times of what chance usually brings."""
+    one, two = one[:len(one) - lag], two[lag:]
+    x, y = ([float(value - sum(many) / len(many)) for value in many] for many in (one, two))
+    size = sqrt(sum(a * a for a in x) * sum(b * b for b in y))
+    return sum(map(float.__mul__, x, y)) / size * sqrt(len(x)) if size else 0
