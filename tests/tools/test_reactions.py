@@ -1,4 +1,4 @@
-# test: time=30 - lanes in turns, threads beside, batches, clocks that change: no gain is sure and false
+# test: time=30 - lanes in turns, threads beside, batches, pools, clocks: no gain is sure and false
 # SPDX-License-Identifier: MIT
 import random
 import unittest
@@ -119,6 +119,38 @@ class Turns(Prefetch):
     said, middle = Loop.said, Loop.middle
 
 
+class Pool(Loop):
+    """Two threads take from one list, and have a lane each; the first one prepares four times as long."""
+
+    names, threads = ((1, "one"), (2, "two"), (3, "npu PE 0"), (4, "npu PE 1")), 2
+
+    def __init__(self, device=3000, prepare=3000, count=160):
+        self.lines, self.latencies, self.draw, ready = [], [], random.Random(9), [1000.0, 1001.0]
+        for n in range(count):
+            tid = ready.index(min(ready)) + 1
+            begin = ready[tid - 1]
+            submit = begin + prepare * self.draw.uniform(0.97, 1.03) * (4 if tid == 1 else 1)
+            end = submit + 15 + device
+            self.span(tid, "prepare", begin, submit)
+            self.span(tid, "ioctl", submit + 5, end + 30, kind="wait")
+            self.span(tid + 2, "kernel", submit + 15, end, stamp="device", pe_index=tid - 1,
+                      execution_index=n, error_ns=100)
+            self.arrow(n, submit, submit + 15, from_tid=tid, to_tid=tid + 2)
+            self.span(tid, "Inference", begin, end + 50, kind="inference")
+            ready[tid - 1] = end + 55
+        self.last = max(ready) - 1000
+
+
+class Shares(unittest.TestCase):
+    def test_by_speed(self):
+        """What gets faster by a larger part takes more from the list."""
+        for change, after in ((DEVICE, {"device": 1500}), (("host", "prepare", HALF), {"prepare": 1500})):
+            effect, _ = Pool().said(change)
+            truth = 100 - 100 * Pool(**after).last / Pool().last
+            low, high = map(float, effect.window)
+            self.assertTrue(low - 1 <= truth <= high + 1 and high - low > 4, (low, high, truth))
+
+
 class Holds(unittest.TestCase):
     def check_holds(self, kind, change, what, before, after):
         effect, is_sure = kind(**before).said(change)
@@ -191,7 +223,7 @@ class Clock(unittest.TestCase):
         return facts_of(Run(case(time=time, records="instructions")), helpers.scratch() / "clock.json")
 
     def test_words(self):
-        for what in (effects.BESIDE, effects.BATCH, effects.TURNS, effects.CLOCK):
+        for what in (effects.BESIDE, effects.BATCH, effects.TURNS, effects.POOL, effects.CLOCK):
             self.assertTrue(all(first_screen.why_open(Loop().facts(), {what})), what)
 
 

@@ -17,6 +17,7 @@ START = "what a job waits for before it starts"
 CALL = "how much of a sampled kernel the device works"
 TURNS, BESIDE = "whether lanes are one engine in turns", "whether other threads work on the same"
 BATCH, CLOCK = "how large a batch is", "which rate the device has"
+POOL = "which thread does how much"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 
 

@@ -7,9 +7,10 @@
                 is worked on, or take the results: then it is what all wait for
     batches     an inference takes longer behind one that took longer: it may take all requests that have come
                 meanwhile, and these are fewer if that one is done sooner
+    pool        threads begin and end together: they may take from one list, and who gets faster takes more
     clock       the same work takes clearly longer in some parts of the run: the device's rate is not steady
 
-The first three make a gain an interval. The last one only says that no gain is sure: which rate there would
+The first four make a gain an interval. The last one only says that no gain is sure: which rate there would
 be nobody knows.
 """
 
@@ -21,7 +22,7 @@ from statistics import median
 from ..tables.arithmetic import union_of
 from . import requests
 from .bounds import ALL, shrinking
-from .effects import BATCH, BESIDE, TURNS, either
+from .effects import BATCH, BESIDE, POOL, TURNS, either, percent
 from .leaves import Leaves
 from .levels import same_factor, speeds
 from .moments import ARRIVAL
@@ -55,7 +56,8 @@ def bounded(replay, effect):
         other = effect._replace(inference=(effect.inference[0], ALL - (ALL - effect.inference[1]) * shortest),
                                 after=(low * shortest, high))
         effect = either(effect, other, BATCH)
-    return effect
+    shared = is_pool(replay) and not {"depth", "pes"} & {change[0] for change in effect.changes}
+    return either(effect, shared_out(replay, effect), POOL) if shared else effect
 
 
 def once(made):
@@ -108,6 +110,51 @@ def in_batches(replay):
     usual = [median(took[max(0, n - AROUND):n + AROUND + 1]) for n in range(len(took))]
     pairs = list(pairwise(map(int.__sub__, took, map(int, usual))))
     return requests.slope(*zip(*pairs[::len(pairs) // requests.MOST + 1]))[0] > 0
+
+
+def of_threads(replay, times):
+    """{thread: [(begin, end)] of its inferences} at these times."""
+    points, at, found = replay.points, replay.graph.at, {}
+    for begin, end in zip(points.begin, points.end):
+        found.setdefault(points.thread[begin], []).append((times[at[begin]], times[at[end]]))
+    return found
+
+
+@once
+def is_pool(replay):
+    """True: threads with inferences begin within one of them, and end so. Why not of as many each: they may
+    have their own."""
+    own = of_threads(replay, replay.base).values()
+    counts = set(map(len, own))
+    if len(counts) < 2 or min(counts) < BLOCK:
+        return False
+    longest = max(end - begin for many in own for begin, end in many)
+    return all(max(ends) - min(ends) <= longest for ends in (
+        [min(begin for begin, _ in many) for many in own], [max(end for _, end in many) for many in own]))
+
+
+def shared_out(replay, effect):
+    """The Effect if each thread does as many inferences as it has time for until all end together."""
+    times = replay.graph.times(replay.changed(effect.changes, False, False)[0])
+    (before, usual), (after, then) = (balanced(of_threads(replay, own)) for own in (replay.base, times))
+    return effect._replace(window=2 * (percent(before - after, before),), after=(2 * then, 2 * then),
+                           inference=2 * (percent(usual - then, usual or 1),))
+
+
+def balanced(own):
+    """(ns until all end, the median inference) of threads that share the inferences out by their speed."""
+    first = min(begin for many in own.values() for begin, _ in many)
+    took = {thread: max(end for _, end in many) - first or 1 for thread, many in own.items()}
+    speed = sum(Fraction(len(many), took[thread]) for thread, many in own.items())
+    whole = sum(map(len, own.values())) / speed
+    # Why weights: who ends early does more of them.
+    weights = sorted((end - begin, whole / took[thread]) for thread, many in own.items()
+                     for begin, end in many)
+    left = sum(weight for _, weight in weights) / 2
+    for ns, weight in weights:
+        left -= weight
+        if left <= 0:
+            return whole, ns
 
 
 @once

@@ -6,7 +6,7 @@ import os
 from collections import namedtuple
 
 from ..analysis import reactions
-from ..analysis.effects import BATCH, BESIDE, CALL, CLOCK, JOB, LATE, POLL, REQUEST, START, TICK, TURNS
+from ..analysis.effects import BATCH, BESIDE, CALL, CLOCK, JOB, LATE, POLL, POOL, REQUEST, START, TICK, TURNS
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
 from ..tables.table import pct
@@ -204,6 +204,8 @@ OPEN = {
     BATCH: ("An inference takes longer behind a long one; nothing says whether it takes all requests that "
             "have come meanwhile.",
             "draw an arrow to an inference from each request in it: PROF_FLOW_OUT, PROF_FLOW_IN"),
+    POOL: ("Threads begin and end together; nothing says whether they share the work out by their speed.",
+           "draw an arrow to an inference from who asks for it: PROF_FLOW_OUT, PROF_FLOW_IN"),
     CLOCK: ("The same work of the device takes longer in parts of the run, or after idle times; nothing says "
             "which rate its clock would have then.",
             "fix the clock of the device, or record when it is warm"),
