@@ -306,10 +306,10 @@ static PyObject *span_exit(PyObject *self, PyObject *const *raised, Py_ssize_t c
     (void)raised;
     (void)count;
     Span *const span = (Span *)self;
-    PyObject *const frame = (PyObject *)PyEval_GetFrame();
-    PyObject *const other = span->others && frame && PyList_Size(span->others)
-                                ? PyObject_CallFunctionObjArgs(take_other, span->others, frame, NULL)
-                                : NULL;
+    PyObject *const frame =            /* Why not always: to make one takes as long as the rest */
+        span->others && PyList_Size(span->others) ? (PyObject *)PyEval_GetFrame() : NULL;
+    PyObject *const other =
+        frame ? PyObject_CallFunctionObjArgs(take_other, span->others, frame, NULL) : NULL;
     if (other && other != Py_None) {
         Py_XDECREF(span_exit(other, NULL, 0));
     } else if (span->state) {
