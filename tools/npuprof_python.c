@@ -25,7 +25,7 @@ typedef struct Span {
     PyObject *category, *name, *values, *late, *state, *others;
     struct Span *below;
     uint64_t number;
-    uint32_t kind, token;
+    uint32_t kind, token, open;        /* open: how often it is entered now */
     int level;
     bool is_asked;
 } Span;
@@ -142,7 +142,7 @@ static Span *new_span(int level, uint32_t kind, PyObject *category, PyObject *na
 static Span *new_other(Span *span)
 {
     Span *const other = new_span(span->level, span->kind, span->category, span->name, span->values);
-    if (!span->others) span->others = PyList_New(0);
+    if (!span->others) span->others = PyDict_New();
     PyObject *const frame = (PyObject *)PyEval_GetFrame();
     PyObject *const done =
         other && span->others && frame
@@ -256,7 +256,7 @@ static PyObject *span_enter(PyObject *self, PyObject *nothing)
         is_asleep = !library.begin;
     }
     Span *span = (Span *)self;
-    if (span->token || span->state) span = new_other(span);
+    if (span->open++ && library.begin) span = new_other(span);
     else Py_INCREF(self);
     if (!span || (library.begin && !enter_span(span))) PyErr_WriteUnraisable(self);
     return span ? (PyObject *)span : Py_NewRef(self);
@@ -306,8 +306,9 @@ static PyObject *span_exit(PyObject *self, PyObject *const *raised, Py_ssize_t c
     (void)raised;
     (void)count;
     Span *const span = (Span *)self;
+    if (span->open) span->open--;
     PyObject *const frame =            /* Why not always: to make one takes as long as the rest */
-        span->others && PyList_Size(span->others) ? (PyObject *)PyEval_GetFrame() : NULL;
+        span->others && PyDict_Size(span->others) ? (PyObject *)PyEval_GetFrame() : NULL;
     PyObject *const other =
         frame ? PyObject_CallFunctionObjArgs(take_other, span->others, frame, NULL) : NULL;
     if (other && other != Py_None) {

@@ -175,11 +175,13 @@ class Tasks(Case):
 class Functions(Case):
     def test_one_scope_for_many(self):
         """A scope that is entered while it is open, deeper or by other threads and tasks: each has its own
-        time. An argument that cannot be shown costs no span."""
+        time. An argument that cannot be shown costs no span, and while it is asked others may enter."""
         self.both("""
 import threading
 class Mute:
-    def __str__(self): raise ValueError
+    def __str__(self):
+        time.sleep(0.01)
+        raise ValueError
 one = npuprof.scope("one", of=Mute())
 def deep(n):
     with one as here:
@@ -205,6 +207,30 @@ for what, wanted in ((lambda: deep(3), [0, 1, 2, 3]), (threads, [1, 2, 3, 4]),
     assert sorted(n for n, _ in spans) == wanted and not any(trace.flags), spans
     assert wanted[0] == 0 or all(n * 10**7 <= dur for n, dur in spans), spans
     assert {trace.args(i)["of"] for i in range(len(trace))} == {"<Mute>"}
+""")
+
+    def test_one_scope_that_another_thread_left(self):
+        """Then it is entered deeper by a thread that has it open: the inner span ends first."""
+        self.both("""
+import threading
+one, entered, left = npuprof.scope("one"), threading.Event(), threading.Event()
+def deep():
+    with one as outer:
+        outer.set(n=1)
+        entered.set()
+        left.wait()
+        with one as inner: inner.set(n=2)
+        time.sleep(0.05)
+with npuprof.profile() as p:
+    thread = threading.Thread(target=deep)
+    with one:
+        thread.start()
+        entered.wait()
+    left.set()
+    thread.join()
+trace = p.load()
+took = {trace.args(i).get("n"): trace.dur[i] for i in range(len(trace))}
+assert len(trace) == 3 and not any(trace.flags) and took[2] < 5 * 10**7 <= took[1], took
 """)
 
     def test_coroutine_functions(self):

@@ -28,16 +28,17 @@ class InPython:
     """A span: a context manager, and a decorator. scope() makes it."""
 
     __slots__ = ("level", "kind", "category", "name", "values", "late", "state", "token", "below", "number",
-                 "is_asked", "others")
+                 "is_asked", "others", "open")
 
     def __init__(self, level, kind, category, name, values):
         self.level, self.kind, self.category, self.name, self.values = level, kind, category, name, values
         self.late = self.state = None
-        self.token, self.others = 0, []
+        self.token, self.others, self.open = 0, {}, 0      # open: how often it is entered now
 
     def __enter__(self):
+        self.open += 1
         if library.begin is not None or library.ready():
-            if self.token or self.state is not None:
+            if self.open > 1:
                 return self.enter_other(sys._getframe(1))
             if library.level() >= self.level or self.kind in BOUNDARIES:
                 self.begin(sys._getframe(1))
@@ -69,6 +70,7 @@ class InPython:
             self.below, own.top = own.top, self
 
     def __exit__(self, *_):
+        self.open -= self.open > 0
         if self.others and (other := tasks.take_other(self.others, sys._getframe(1))) is not None:
             other.__exit__()
         elif self.state is not None:

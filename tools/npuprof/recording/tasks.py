@@ -116,14 +116,17 @@ def owner(frame):
 
 
 def keep_other(others, span, frame):
-    """Of a span that is entered while it is open: the one that stands for it."""
-    others.append((owner(frame), span))
+    """Of a span that is entered while it is open: the one that stands for it. others: owner -> its own."""
+    others.setdefault(owner(frame), []).append(span)
 
 
 def take_other(others, frame):
     """The one that the same owner entered last; None: there is none."""
     mine = owner(frame)
-    return next((others.pop(n)[1] for n in reversed(range(len(others))) if others[n][0] == mine), None)
+    own = others.get(mine, [None])
+    if len(own) == 1:
+        others.pop(mine, None)
+    return own.pop()
 
 
 def parent(span):
