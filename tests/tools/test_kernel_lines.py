@@ -182,6 +182,16 @@ class Clocks(unittest.TestCase):
         (scratch() / "o.txt").write_text(first[0] + first[2])
         self.assertIsNone(clock_of(KernelText(scratch() / "o.txt")).error_ns)
 
+    def test_readings_that_stand(self):
+        """They tell no rate, and no error."""
+        lines = self.marked(lambda ns: ns - 5 * 10**11).splitlines(keepends=True)
+        again = [line[:line.index("tracing_mark")] + own[own.index("tracing_mark"):]
+                 for line, own in zip(lines[3:], lines)]
+        (scratch() / "s.txt").write_text("".join(lines[:3] + again))
+        source = KernelText(scratch() / "s.txt")
+        source.convert = (clock := clock_of(source)).convert
+        self.assertEqual((len(list(source.items())), clock.error(source)), (5, None))
+
     def test_latency_format(self):
         """Its times count from the first event: refused, or placed by markers."""
         lines = Machine(8).run(5).lines

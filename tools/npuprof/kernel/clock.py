@@ -93,7 +93,7 @@ def by_markers(text, found, said):
     first, last = (min([marker for marker in tight or found if (marker.stamp > middle) == late] or [best],
                        key=lambda marker: marker.width or 0) for late in (False, True))
     ticks, ns = last.stamp - first.stamp, last.boot - first.boot
-    if ticks <= 0:
+    if min(ticks, ns) <= 0:
         return Clock(lambda stamp: stamp + best.boot - best.stamp, None,
                      how + "; nothing tells its rate: write two at the start and two at the end")
     return Clock(lambda stamp: first.boot + (stamp - first.stamp) * ns // ticks,

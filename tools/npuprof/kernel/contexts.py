@@ -166,9 +166,9 @@ class Contexts:
             if thread.state != READY:
                 thread.hops = ()
         if next_pid != "0":
-            self.comes(event, self.thread(int(next_pid)), prev_pid, prev_comm)
-        if comm and next_pid != "0":
-            self.thread(int(next_pid)).comm = comm
+            thread = self.thread(int(next_pid))
+            self.comes(event, thread, prev_pid, prev_comm)
+            thread.comm = comm or thread.comm
         self.running[event.cpu] = next_pid, ns
 
     def comes(self, event, thread, prev_pid, prev_comm):
@@ -275,7 +275,7 @@ class Contexts:
         return Context(name, False, since, ("thread", event.tid), event.cpu)
 
     def in_interrupt(self, event):
-        """True: a hard interrupt is open, by its own line."""
+        """True: in a text without flags an event is in a hard interrupt: one is open, or the CPU was idle."""
         stack = self.stacks.get(event.cpu)
         return event.tid == 0 and not stack or bool(stack) and not stack[-1][1]
 

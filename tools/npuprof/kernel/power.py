@@ -17,7 +17,8 @@ RETURNED = re.compile(r".*?:(\S+) ret=(-?\d+)")
 TEMPERATURE = re.compile(r"thermal_zone=(.*) id=\d+ temp_prev=-?\d+ temp=(-?\d+)")
 COOLING = re.compile(r"type=(.*) target=(\d+)")
 SLOWED_PCT = 5             # of the time in jobs; less is not worth a word
-# A call of rpm_resume() or rpm_suspend() that did something; in the order of their ends
+# A call of rpm_resume() or rpm_suspend(), in the order of their ends. what: "resume", "suspend", or "active":
+# a resume that had nothing to do
 Call = namedtuple("Call", "what device tid start end")
 
 
@@ -47,10 +48,9 @@ class Power:
     def returned(self, event):
         found = RETURNED.fullmatch(event.text)
         what, since = self.open.pop((event.tid, found[1]), (None, 0)) if found else (None, 0)
-        if what == "resume" and found[2] == "1":       # it was active
-            what, found = "active", (None, found[1], "0")
-        if what and found[2] == "0":
-            self.calls.append(Call(what, found[1], event.tid, since, event.ns))
+        was_active = what == "resume" and found[2] == "1"
+        if was_active or what and found[2] == "0":
+            self.calls.append(Call("active" if was_active else what, found[1], event.tid, since, event.ns))
 
     def temperature(self, event):
         self.put(self.zones, TEMPERATURE.match(event.text), event.ns)
