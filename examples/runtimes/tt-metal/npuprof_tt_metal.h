@@ -75,7 +75,8 @@ private:
         npuprof_clock_pair(CLOCK_MONOTONIC, &steady, &ours, &bracket);
         for (const auto &record : batch.records) draw(record, ours - steady, bracket / 2 + 2);
         const uint32_t chip = batch.records.empty() ? 0 : batch.records.front().chip_id;
-        if (batch.dropped) npuprof_npu_lost(npu_of(chip), batch.dropped); /* of which it does not say */
+        /* Why any chip: a batch does not say whose records were dropped. */
+        if (batch.dropped) npuprof_npu_lost(npu_of(chip), batch.dropped);
     }
 
     void draw(const npuprof_tt::ProgramRealtimeRecord &r, int64_t ahead_ns, uint64_t error_ns)
