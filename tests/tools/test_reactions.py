@@ -120,16 +120,16 @@ class Turns(Prefetch):
 
 
 class Pool(Loop):
-    """Two threads take from one list, and have a lane each; the first one prepares four times as long."""
+    """Two threads take from one list, and have a lane each; the first one prepares so many times as long."""
 
     names, threads = ((1, "one"), (2, "two"), (3, "npu PE 0"), (4, "npu PE 1")), 2
 
-    def __init__(self, device=3000, prepare=3000, count=160):
+    def __init__(self, device=3000, prepare=3000, count=160, times=4):
         self.lines, self.latencies, self.draw, ready = [], [], random.Random(9), [1000.0, 1001.0]
         for n in range(count):
             tid = ready.index(min(ready)) + 1
             begin = ready[tid - 1]
-            submit = begin + prepare * self.draw.uniform(0.97, 1.03) * (4 if tid == 1 else 1)
+            submit = begin + prepare * self.draw.uniform(0.97, 1.03) * (times if tid == 1 else 1)
             end = submit + 15 + device
             self.span(tid, "prepare", begin, submit)
             self.span(tid, "ioctl", submit + 5, end + 30, kind="wait")
@@ -149,6 +149,11 @@ class Shares(unittest.TestCase):
             truth = 100 - 100 * Pool(**after).last / Pool().last
             low, high = map(float, effect.window)
             self.assertTrue(low - 1 <= truth <= high + 1 and high - low > 4, (low, high, truth))
+            self.assertIn(effects.POOL, effect.assumed)
+
+    def test_as_many_each(self):
+        """That is what the advice asks for: nothing is open then."""
+        self.assertNotIn(effects.POOL, Pool(times=1).said()[0].assumed)
 
 
 class Holds(unittest.TestCase):

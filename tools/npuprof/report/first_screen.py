@@ -196,19 +196,18 @@ OPEN = {
            "let the device stamp its jobs: a ring, or npuprof_npu_begin() and _complete()"),
     START: ("A job waits while another lane of its device works; nothing says whether it waits for "
             "that one.", ONE_LANE),
-    TURNS: ("Lanes of one device never work at the same time; nothing says whether they are one engine in "
-            "turns.", ONE_LANE),
-    BESIDE: ("A thread beside works as long as all would take then; nothing says whether it brings the next "
-             "work or takes the results.",
+    TURNS: ("Lanes of one device never work at the same time; nothing says whether they are one engine that "
+            "takes turns.", ONE_LANE),
+    BESIDE: ("Another thread works nearly as long as everything would take then; nothing says whether it "
+             "brings the input or takes the results.",
              "draw arrows between threads that hand work over: PROF_FLOW_OUT, PROF_FLOW_IN"),
-    BATCH: ("An inference takes longer behind a long one; nothing says whether it takes all requests that "
-            "have come meanwhile.",
-            "draw an arrow to an inference from each request in it: PROF_FLOW_OUT, PROF_FLOW_IN"),
-    POOL: ("Threads begin and end together; nothing says whether they share the work out by their speed.",
-           "draw an arrow to an inference from who asks for it: PROF_FLOW_OUT, PROF_FLOW_IN"),
+    BATCH: ("An inference takes longer behind a long one; nothing says whether it is a batch of all requests "
+            "that have come.", "let an inference take one request at a time, and record again"),
+    POOL: ("Threads begin and end together; nothing says whether a faster one takes more of their work.",
+           "let each thread do as many inferences as the others, and record again"),
     CLOCK: ("The same work of the device takes longer in parts of the run, or after idle times; nothing says "
-            "which rate its clock would have then.",
-            "fix the clock of the device, or record when it is warm"),
+            "which clock rate it would have then.",
+            "fix the clock rate of the device, or record when it is warm"),
     POLL: ("Threads look now and then whether their job is done: an end may come just before or just behind "
            "a look.", "look more often, or wait for an interrupt"),
 }
