@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 import json
 import random
+import time
 import unittest
 
 import helpers
@@ -204,6 +205,17 @@ class Truth(unittest.TestCase):
             with self.subTest(made=made, way=way):
                 known = [self.check(seed, made, way) for seed in range(8)]
                 self.assertGreater(sum(known), least * len(known))
+
+    def test_many_holes(self):
+        """A hole costs no look at threads that had no line since the one before."""
+        def took(threads):
+            pairs = [(f"t-{100 + n % threads}", f"t-{100 + (n + 1) % threads}") for n in range(3000)]
+            lines = text(*(switch(us, us % 2, one, "S", other)
+                           for us, (one, other) in enumerate(pairs, 1000))).splitlines(keepends=True)
+            before = time.process_time()
+            witness("".join(line + f"CPU:{n % 2} [LOST EVENTS]\n" * (n > 0) for n, line in enumerate(lines)))
+            return time.process_time() - before
+        self.assertLess(min(took(1000), took(1000)), 5 * max(took(10), took(10)))
 
     def test_no_switches(self):
         """Without sched_switch nothing is known of threads."""

@@ -35,16 +35,16 @@ Hop = namedtuple("Hop", "ns context job done")
 
 
 class Thread:
-    """A thread: its state since when, and the Hops that woke it last, the latest first. lost: the end of the
-    Hole since which its state is not known, or None. early: woken while it ran; its sleep may be none."""
+    """A thread: its state since when, and the Hops that woke it last, the latest first. lost: a Hole made its
+    state unknown. early: woken while it ran; its sleep may be none."""
 
     __slots__ = ("tid", "comm", "tgid", "state", "since", "cpu", "hops", "ran_since", "ready_since", "lost",
                  "early")
 
     def __init__(self, tid, first):
         self.tid, self.comm, self.tgid, self.state, self.since = tid, "", None, UNKNOWN, first
-        self.cpu, self.hops, self.ran_since, self.ready_since, self.lost = None, (), None, None, None
-        self.early = False
+        self.cpu, self.hops, self.ran_since, self.ready_since = None, (), None, None
+        self.lost = self.early = False
 
 
 class Contexts:
@@ -55,7 +55,8 @@ class Contexts:
 
     def __init__(self, off):
         self.off, self.threads, self.missing = off, {}, 0      # missing: returns to a CPU without a line
-        self.first = None                    # when the text begins
+        self.first = self.lost = None        # when the text begins, and when the last Hole ended
+        self.fresh = set()                   # Threads that had a line since then, or run
         self.stacks = defaultdict(list)      # CPU -> [(Context, True: in a softirq)], the innermost last
         self.running = {}                    # CPU -> (pid that came to it last, as text, when)
         self.left = {}                       # CPU -> (Context of the handler that returned last, when)
@@ -72,6 +73,7 @@ class Contexts:
         found = self.threads.get(tid)
         if found is None:
             found = self.threads[tid] = Thread(tid, self.first)
+        self.fresh.add(found)
         return found
 
     def take(self, event):
@@ -90,6 +92,7 @@ class Contexts:
             self.missed(thread, event.ns)
             thread.state, thread.since, thread.cpu, thread.ran_since = RUNS, event.ns, event.cpu, event.ns
             thread.ready_since = None
+            self.fresh.add(thread)
         if handler:
             handler(event)
 
@@ -101,15 +104,16 @@ class Contexts:
         self.left.pop(hole.cpu, None)
         for key in [key for key in self.raised if key[0] == hole.cpu]:
             del self.raised[key]
-        for thread in self.threads.values():
+        for thread in self.fresh:
             thread.early = True                        # the line of its waking may be among the lost ones
             if thread.state != RUNS or thread.cpu == hole.cpu:
                 if thread.state != UNKNOWN:
                     self.until(thread, hole.since)
                     thread.state, thread.since = UNKNOWN, max(thread.since, hole.since)
-                thread.lost, thread.ready_since = hole.until, None
+                thread.lost, thread.ready_since = True, None
                 hit.update(hop.context.since for hop in thread.hops)
                 thread.hops = ()
+        self.lost, self.fresh = hole.until, {thread for thread in self.fresh if thread.state == RUNS}
         return hit
 
     def end_of(self, thread, ns, ran=None):
@@ -161,7 +165,7 @@ class Contexts:
             thread = self.thread(int(prev_pid))
             if (thread.state, thread.cpu) != (RUNS, event.cpu):        # its switch in was lost
                 self.missed(thread, ns)
-            thread.state, thread.lost = state_of(state), None
+            thread.state, thread.lost = state_of(state), False
             thread.since, thread.cpu, thread.ready_since = ns, event.cpu, None
             if thread.state != READY:
                 thread.hops = ()
@@ -176,13 +180,13 @@ class Contexts:
         ns = event.ns
         if thread.state == RUNS:                                       # its switch out was lost
             self.off(thread, UNKNOWN, thread.since, None, ns, None)
-        elif thread.state == UNKNOWN and thread.lost is not None and thread.ready_since is not None:
+        elif thread.state == UNKNOWN and thread.lost and thread.ready_since is not None:
             # Why: behind a Hole it slept, else a line of its switch out would be here.
-            self.off(thread, UNKNOWN, thread.since, None, thread.lost, None)
-            thread.state, thread.since = SLEEPS, thread.lost
+            self.off(thread, UNKNOWN, thread.since, None, self.lost, None)
+            thread.state, thread.since = SLEEPS, self.lost
         self.end_of(thread, ns, self.who_ran(event, prev_pid, prev_comm, thread))
         thread.state, thread.since, thread.cpu, thread.ran_since = RUNS, ns, event.cpu, ns
-        thread.ready_since, thread.lost, thread.early = None, None, False
+        thread.ready_since, thread.lost, thread.early = None, False, False
 
     def waking(self, event):
         found = WOKEN.fullmatch(event.text)
