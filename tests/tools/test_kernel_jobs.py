@@ -1,11 +1,13 @@
 # test: time=60 - jobs of a device without a mark, from the kernel's texts: the truth of a made machine
 # SPDX-License-Identifier: MIT
+import time
 import unittest
 
 import helpers
 import kernel_texts
 from helpers import scratch
 from kernel_texts import Machine, Ring
+from npuprof.kernel.jobs import Job, Lane, Unseen, settled
 
 # ns from a job's end to its interrupt in the made machine, which no text tells: another one may be open
 LATENCY = 13000
@@ -105,6 +107,20 @@ class Jobs(unittest.TestCase):
         args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
         self.assertGreater(sum("another lane" in a["start"] for a in args), 20)
         self.assertEqual({a["stream"] for a in args}, {6, 8})
+
+    def test_many_lanes(self):
+        """A job costs no look at all other lanes of its ring."""
+        def took(lanes):
+            own = []
+            for n in range(4000):
+                job = Job(str(n), 1000 * n, 1)
+                job.lane, job.low = Lane("ring", str(n % lanes), n % lanes), 1000 * n
+                job.high, job.done = 1000 * n + 10, 1000 * n + 900
+                own.append(job)
+            before = time.process_time()
+            self.assertEqual(len(settled(own, [], Unseen([], [], set()))), 4000)
+            return time.process_time() - before
+        self.assertLess(min(took(2000), took(2000)), 5 * max(took(2), took(2)))
 
     def test_scheduler_alone(self):
         """Without dma_fence, the hardware had the job nobody knows when."""

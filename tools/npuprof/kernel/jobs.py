@@ -171,13 +171,14 @@ def settled(jobs, unfinished, unseen):
         past |= {rows[n] for n in own}
         if several:
             parallel.add(lane)
-    spans, ends, usual, last = [], {}, usual_interrupts(jobs), None    # ends: lane -> End of its last job
+    spans, ends, usual, last, others = [], {}, usual_interrupts(jobs), None, -1
     for n in sorted(range(len(jobs)), key=lambda n: jobs[n].done):
         job = jobs[n]
         low, high = bracket(job)
-        others = max((end.told for lane, end in ends.items() if lane != job.lane), default=-1)
+        if last is not None and last.job.lane != job.lane:
+            others = last.job.done                   # the latest end in another lane
         ordered = job.in_order and n not in past and job.lane not in parallel
-        before = ends.get(job.lane, NEVER)
+        before = ends.get(job.lane, NEVER)           # the job before it in its lane
         end = ending(job, before if ordered else NEVER, usual, unseen)
         if last is not None and job.irq is not None and (last.job.irq == job.irq or last.end == end.drawn):
             spans[-1] = last if last.end_error is None else one_interrupt(last)
