@@ -290,6 +290,33 @@ static void too_deep(void)
     CHECK_INT(number(got.event[2], "lost"), 0);
 }
 
+/* What an event has no room for is counted. */
+static void many_arguments(void)
+{
+    npuprof_arg items[20];
+    const npuprof_args args = { items, 20 };
+    char keys[20][4];
+    set_up();
+    OrtEpProfilerImpl *const p = begun(0);
+    for (int i = 0; i < 20; i++) {
+        snprintf(keys[i], sizeof keys[i], "k%d", i);
+        items[i] = PROF_INT("k", i);
+        items[i].key = keys[i];
+    }
+    npuprof_npu_span(&drifting_npu, 0, "many", NULL, drifting_ticks(drifting_real_ns()),
+                     drifting_ticks(drifting_real_ns()), args);
+    end(p);
+    CHECK_STOP(got.count == 2);
+    int there = 0;
+    for (int i = 0; i < 20; i++) {
+        const char *text;
+        (void)value_of(got.event[0], keys[i], &text);
+        there += text != NULL;
+    }
+    CHECK_INT(number(got.event[1], "arguments"), 20 - there);
+    CHECK(there < 20 && there > 5);
+}
+
 static void lost_is_said(void)
 {
     static uint64_t arena[8192];
@@ -318,4 +345,4 @@ static void errors_of_ort(void)
 }
 
 CHECK_MAIN(CASE(late_start), CASE(no_event), CASE(clock_is_set), CASE(texts), CASE(two_at_once),
-           CASE(too_deep), CASE(lost_is_said), CASE(errors_of_ort))
+           CASE(too_deep), CASE(many_arguments), CASE(lost_is_said), CASE(errors_of_ort))

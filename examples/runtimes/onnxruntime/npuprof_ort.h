@@ -35,7 +35,7 @@ typedef struct npuprof_ort {
     int64_t created_ns, start_ns;
     int64_t not_before_ns, not_after_ns; /* the 0 of ORT's profile is between them */
     npuprof_cursor devices;
-    uint64_t unplaced, too_deep;
+    uint64_t unplaced, too_deep, arguments;          /* what is not in the profile */
     OrtProfilingEventsContainer *to;     /* while it ends */
     OrtProfilingEvent *batch[NPUPROF_ORT_BATCH];
     size_t batched;
@@ -207,12 +207,15 @@ static void npuprof_ort_hand_over(npuprof_ort *p)
 typedef struct npuprof_ort_texts {       /* arguments of an event */
     const char *key[NPUPROF_ORT_ARGS], *value[NPUPROF_ORT_ARGS];
     char text[NPUPROF_ORT_ARGS][NPUPROF_ORT_TEXT];
-    size_t count;
+    size_t count, left_out;
 } npuprof_ort_texts;
 
 static void npuprof_ort_put(npuprof_ort_texts *t, const char *key, const char *text)
 {
-    if (t->count == NPUPROF_ORT_ARGS) return;
+    if (t->count == NPUPROF_ORT_ARGS) {
+        t->left_out++;
+        return;
+    }
     t->key[t->count] = key;
     t->value[t->count] = npuprof_ort_plain(t->text[t->count], text);
     t->count++;
@@ -260,7 +263,7 @@ static bool npuprof_ort_give(void *user, const npuprof_read_span *span)
     if (span->flags & NPUPROF_READ_POINT) return true;
     if (span->flags & NPUPROF_READ_NO_TIME) p->unplaced++;
     if (span->flags & NPUPROF_READ_NO_TIME || span->end_ns < p->start_ns) return true;
-    t.count = 0;
+    t.count = t.left_out = 0;
     npuprof_ort_put(&t, "device", span->track);
     npuprof_ort_put_uint(&t, "engine", span->engine);
     if (span->error_ns == UINT64_MAX) npuprof_ort_put(&t, "error_ns", "unknown");
@@ -272,6 +275,7 @@ static bool npuprof_ort_give(void *user, const npuprof_read_span *span)
         npuprof_ort_put_uint(&t, "epoch", span->epoch);
     }
     for (size_t i = 0; i < span->arg_count; i++) npuprof_ort_put_arg(&t, &span->args[i]);
+    p->arguments += t.left_out;
     npuprof_ort_add(p, (int)(span->device * 1000 + span->engine), span->name,
                     npuprof_ort_us(span->start_ns - zero), npuprof_ort_us(span->end_ns - zero), &t);
     return !p->failed;
@@ -291,13 +295,14 @@ static OrtStatus *npuprof_ort_end(OrtEpProfilerImpl *impl,
         npuprof_ort_all.started = false;
     }
     pthread_mutex_unlock(&npuprof_ort_all.mutex);
-    if (read.lost || p->unplaced || p->too_deep) {
+    if (read.lost || p->unplaced || p->too_deep || p->arguments) {
         npuprof_ort_texts t;
         const int64_t now_us = npuprof_ort_us(npuprof_now_ns() - p->not_after_ns);
-        t.count = 0;
+        t.count = t.left_out = 0;
         npuprof_ort_put_uint(&t, "lost", read.lost);
         npuprof_ort_put_uint(&t, "without_time", p->unplaced);
         npuprof_ort_put_uint(&t, "nested_too_deep", p->too_deep);
+        npuprof_ort_put_uint(&t, "arguments", p->arguments);
         npuprof_ort_add(p, 0, "npuprof: not in this profile", now_us, now_us, &t);
     }
     npuprof_ort_hand_over(p);
