@@ -153,6 +153,9 @@ class Chrome(unittest.TestCase):
         self.assertEqual([(c.key, c.values) for c in trace.counters], [("a", [1.5]), ("b", [2])])
         self.assertEqual(dict(trace.left_out), {"counter value that is no number": 3, "negative duration": 1})
         self.assertIn("3 counter values that are no number", trace.left_out_text())
+        for command, to in ("convert", "-o t.csv"), ("export", "--sqlite t.db"):
+            said = helpers.npuprof_py(command, helpers.scratch() / "t.json", *to.split()).stderr
+            self.assertIn("are left out: 3 counter values that are no number, 1 negative duration", said)
 
     def test_only_pairs(self):
         """Spans that are all asynchronous; and what has none is refused with what was there."""

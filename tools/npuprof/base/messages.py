@@ -53,6 +53,13 @@ def tell(line):
     print(coloured(line))
 
 
+def tell_left_out(path, trace):
+    """Says on stderr what of a trace has no place in other forms."""
+    if trace.left_out:
+        print(f"{path}: events without a place in other forms are left out: {trace.left_out_text()}",
+              file=sys.stderr)
+
+
 def takes_colour(stream):
     """Whether to use colours there: on a terminal, unless NO_COLOR is set (see no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -32,7 +32,7 @@ import tempfile
 from functools import partial
 
 from ..base.files import check_output, plain_path, whole_file
-from ..base.messages import Refused
+from ..base.messages import Refused, tell_left_out
 from ..read import load
 from ..read.image import converter, is_addressed
 from ..read.running import arena_path
@@ -105,7 +105,5 @@ def run(arguments):
             write_idle(trace, file)
         if left_out:
             print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
-    if trace.left_out:
-        print(f"{path}: events without a place in other forms are left out: {trace.left_out_text()}",
-              file=sys.stderr)
+    tell_left_out(path, trace)
     return 1 if trace.damage else 0

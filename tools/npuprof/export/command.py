@@ -24,7 +24,7 @@ used.
 import os
 
 from ..base.files import check_new_folder, check_output, make_folder, whole_file
-from ..base.messages import Refused
+from ..base.messages import Refused, tell_left_out
 from ..merging.beside import add_kernel_arguments, loaded, only_trace
 from .ctf import write_ctf
 from .parquet import write_parquet, writer
@@ -60,6 +60,7 @@ def run(arguments):
     if arguments.ctf:
         check_new_folder(arguments.ctf)
     trace = loaded(path, arguments)
+    tell_left_out(path, trace)
     if database:
         with whole_file(database) as file:
             write_sqlite(trace, file.name)
