@@ -127,7 +127,7 @@ class Case(unittest.TestCase):
         """What babeltrace2 reads of a trace's CTF, without a word of warning but that of lost events."""
         folder = scratch() / name
         helpers.run(["rm", "-rf", folder], code=0)
-        export(path, "--ctf", folder, said="")
+        export(path, "--ctf", folder)
         done = helpers.run([PYTHON, helpers.TESTS / "tools" / "read_ctf.py", folder], code=0, said="")
         self.assertEqual(helpers.run(["babeltrace2", "-o", "dummy", folder], code=0).stderr, "")
         return json.loads(done.stdout)
