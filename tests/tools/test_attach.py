@@ -138,8 +138,11 @@ class Recorded(unittest.TestCase):
                 self.assertGreater(sum(map(len, numbers.values())), 10000)
 
     def test_what_comes_late(self):
-        """The mark that ends the recording is behind the end, and not in the trace."""
-        raw = []
+        """The mark that ends the recording is not in the trace. On a busy machine there may be none."""
+        self.assertTrue(any(self.cut_marks() for _ in range(20)))
+
+    def cut_marks(self):
+        raw = []                               # returns how many marks come late
         with running(program(), 4) as child, \
                 unittest.mock.patch.object(words, "cut", lambda image, end: raw.append((bytes(image), end))):
             copy, = words.find(Process(child.pid))
@@ -155,8 +158,8 @@ class Recorded(unittest.TestCase):
         for thread, own in marks(before).items():
             self.assertEqual(marks(after)[thread], own[:len(marks(after)[thread])])
         fewer = len(recorded(before)) - len(recorded(after))
-        self.assertGreaterEqual(fewer, 1)
-        self.assertLessEqual(fewer, 4)
+        self.assertTrue(0 <= fewer <= 4, fewer)
+        return fewer
 
     def test_rare_moments(self):
         """The program answers between a look at the gate and the store; a thread is in a record."""
