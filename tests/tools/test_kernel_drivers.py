@@ -63,6 +63,19 @@ class Drivers(unittest.TestCase):
             (_, _, ended, args), = jobs_of(trace)
             self.assertEqual((ended, "end_error_ns" in args), (end * 1000, known))
 
+    def test_interrupt_of_others(self):
+        """What told nine ends is their interrupt; another one, that told one, may have come after that."""
+        lines = []
+        for n in range(10):
+            who = "irq=27 name=disk" if n == 5 else "irq=160 name=intel_vpu"
+            lines += [(1000 * n + 10, 0, "app-7", ".....", f"job: submit context:1 engine:0 job:{n}"),
+                      (1000 * n + 500, 1, "<idle>-0", "d.h..", f"irq_handler_entry: {who}"),
+                      (1000 * n + 505, 1, "<idle>-0", "d.h..", f"job: done context:1 engine:0 job:{n}"),
+                      (1000 * n + 507, 1, "<idle>-0", "d.h..", f"irq_handler_exit: {who.split()[0]} "
+                                                               "ret=handled")]
+        _, found = self.jobs(lines)
+        self.assertEqual([label for label, *_, args in found if "end_error_ns" not in args], ["1:5"])
+
     def test_interrupt_without_a_name(self):
         """Of an interrupt that only flags tell of nobody knows when it came."""
         lines = [(1010, 0, "app-7", ".....", "job: submit context:1 engine:0 job:256"),

@@ -22,6 +22,7 @@ TIMER = re.compile(r"hrtimer=\S+ function=(\S+(?: \[\w+\])?)")
 SOFT = re.compile(r"vec=(\d+)(?: \[action=(\w+)\])?")
 LEADS = "HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"     # softirqs that go on with an interrupt
 UNNAMED = "an interrupt"         # the flags say so, and no line says which
+A_TIMER = "a timer"              # how the name of such a Context begins
 HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
 BEHIND_NS = 20000                # an interrupt that comes so soon when another one returned may have waited
@@ -221,7 +222,7 @@ class Contexts:
 
     def timer_entry(self, event):
         found = TIMER.match(event.text)
-        who = f"a timer ({found[1]})" if found else "a timer"
+        who = f"{A_TIMER} ({found[1]})" if found else A_TIMER
         self.stacks[event.cpu].append((self.opened(event, who), event.flags[2:3] == "s"))
 
     def soft_entry(self, event):

@@ -10,6 +10,8 @@ import bisect
 import itertools
 from collections import Counter, namedtuple
 
+from .contexts import A_TIMER
+
 FOREVER = 2**63
 # Where jobs run: the device or ring, and the lane in it by name; number: its fence context, or None
 Lane = namedtuple("Lane", "ring name number")
@@ -19,7 +21,6 @@ Unseen = namedtuple("Unseen", "holes ends interrupts")
 # When a job ended: in [earliest, told], None: nobody knows how early; drawn there
 End = namedtuple("End", "earliest drawn told why")
 NEVER = End(-1, -1, -1, "")
-TIMER = "a timer"
 RARE = 8                         # an interrupt that leads to this many times fewer ends is a stranger
 # A job as it is written. why: words on begin and end; error None: not known
 Span = namedtuple("Span", "job start end start_error end_error start_why end_why")
@@ -174,7 +175,7 @@ def settled(jobs, unfinished, unseen):
     spans, ends, usual, last, others = [], {}, usual_interrupts(jobs), None, -1
     for n in sorted(range(len(jobs)), key=lambda n: jobs[n].done):
         job = jobs[n]
-        low, high = bracket(job)
+        high = bracket(job)[1]
         if last is not None and last.job.lane != job.lane:
             others = last.job.done                   # the latest end in another lane
         ordered = job.in_order and n not in past and job.lane not in parallel
@@ -202,7 +203,7 @@ def usual_interrupts(jobs):
     end may have slept on something else in between, and what woke it from that came after the end."""
     named = Counter(job.irq_who for job in jobs if job.irq is not None)
     most = max(named.values(), default=0)
-    return {who for who, count in named.items() if count * RARE >= most and not who.startswith(TIMER)}
+    return {who for who, count in named.items() if count * RARE >= most}
 
 
 def ending(job, before, usual, unseen):
@@ -210,7 +211,7 @@ def ending(job, before, usual, unseen):
     usual: names of interrupts that may lead to it."""
     if job.irq is None or job.irq < bracket(job)[0]:
         why = "end as told, no interrupt seen"
-    elif job.irq_who.startswith(TIMER):
+    elif job.irq_who.startswith(A_TIMER):
         why = "end as told: a timer led there, so it was asked for"
     elif job.irq_who not in usual:
         why = "end as told: an interrupt led there that seldom does"
