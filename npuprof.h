@@ -17329,8 +17329,8 @@ typedef bool (*npuprof_read_fn_)(void *user, const npuprof_read_span *span);
 
 /* ---- One span */
 
-/* Host ticks, which lie between those two, as ns: how far they may be from npuprof_now_ns(), beside an error
-   in ticks. The rate is as exact as its two anchors were read, and less so outside of them. */
+/* How far from npuprof_now_ns() a time may be that was made of host ticks in [from, to]. error: how far the
+   ticks themselves may be off. The rate is as exact as its two anchors were read, and less so outside. */
 NPUPROF_OWN_ static uint64_t npuprof_read_error_ns_(const npuprof_image_ *im, uint64_t from, uint64_t to, uint64_t error)
 {
     const npuprof_host_anchor_ *const first = &im->h->first, *const last = &im->closing;

@@ -20,7 +20,7 @@ IRQ = re.compile(r"irq=(\d+)(?: name=(.*))?")
 IRQ_THREAD = re.compile(r"irq/(\d+)-")
 TIMER = re.compile(r"hrtimer=\S+ function=(\S+(?: \[\w+\])?)")
 SOFT = re.compile(r"vec=(\d+)(?: \[action=(\w+)\])?")
-LEADS = "HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"     # softirqs that go on with an interrupt
+LEADS = "HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"    # softirqs that finish an interrupt's work
 UNNAMED = "an interrupt"         # the flags say so, and no line says which
 A_TIMER = "a timer"              # how the name of such a Context begins
 HOPS = 4                         # of a chain of wake-ups
