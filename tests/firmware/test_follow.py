@@ -379,9 +379,12 @@ class Follow(unittest.TestCase):
     def test_follows_as_it_reads(self):
         """From a file, a pipe and a terminal: what --follow writes is what the captured bytes give."""
         target, chance = stream(1500), random.Random(4)
-        for n in range(6):
-            data = damaged(target, chance) if n else bytes(target.bytes)
+        whole, last = bytes(target.bytes), target.places[-1][0]
+        flipped = whole[:last + 40] + bytes([whole[last + 40] ^ 1]) + whole[last + 41:]
+        cut = [whole[:last + 40], flipped]
+        for n, data in enumerate([*cut, whole, *(damaged(target, chance) for _ in range(5))]):
             _, wanted, _ = self.convert(data)
+            self.assertTrue(n >= len(cut) or wanted[0]["metadata"]["npuprof"]["damaged_places"] == 1)
             if not wanted:
                 continue
             with self.subTest(n=n):
@@ -479,12 +482,11 @@ class Follow(unittest.TestCase):
             self.assertIn(said, done.stderr.decode())
             self.assertFalse(out.exists())
         # A pipe behind it that closes, and a file that cannot be written any more.
-        for sink in ("/dev/full",):
-            with open(sink, "w") as file:
-                done = subprocess.run([self.converter, "--follow", "-"], input=data, stdout=file,
-                                      stderr=subprocess.PIPE, timeout=300)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("no space", done.stderr.decode())
+        with open("/dev/full", "w") as file:
+            done = subprocess.run([self.converter, "--follow", "-"], input=data, stdout=file,
+                                  stderr=subprocess.PIPE, timeout=300)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no space", done.stderr.decode())
         said = self.folder / "said"
         subprocess.run(f"'{self.converter}' --follow - 2>'{said}' | true", input=data, shell=True,
                        timeout=300)

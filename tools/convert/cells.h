@@ -169,9 +169,7 @@ static size_t npuprof_expand_tail_(const npuprof_expand_section_ *s, const uint8
     size_t end = s->from;
     for (size_t at = end; npuprof_parts_next_(image, s->to, true, &at, &item); at += item.bytes)
         end = at + item.bytes;
-    while (end + 4 <= s->to && memcmp(image + end, "NPST", 4) != 0 && memcmp(image + end, "TSPN", 4) != 0)
-        end++;
-    return end + 4 <= s->to ? end : s->to;
+    return end + npuprof_parts_mark_in_(image + end, s->to - end);
 }
 
 /* Notes the damage at the section's end. behind: the offset behind the last part. */

@@ -39,6 +39,8 @@ static struct {
     unsigned file, written;                /* number of the current file; the last one that was written */
     bool is_new;                           /* there is something that was not written yet */
     bool damaged, is_end;
+    bool is_over;                          /* the source has ended: what is cut off now stays so */
+    bool is_cut;                           /* behind what is kept a part began that is not whole */
     bool is_continued;                     /* the current file is not the first one of its trace */
     npuprof_follow_state_ now, mark;       /* mark: behind the newest header; what comes after it may be of
                                               another trace */
@@ -75,7 +77,7 @@ static bool npuprof_follow_write_(void)
     if (!o->output && (isatty(1) || !npuprof_follow_.is_end)) return true;
     npuprof_follow_.is_new = false;
     npuprof_expand_is_continued_ = npuprof_follow_.is_continued;
-    npuprof_expand_goes_on_ = true;
+    npuprof_expand_goes_on_ = !(npuprof_follow_.is_end && npuprof_follow_.is_over);
     npuprof_result r = npuprof_load_any_(NULL, npuprof_follow_.kept, npuprof_follow_.now.kept_bytes, o->elf,
                                          0, &damage);
     if (r == NPUPROF_ERR_FORMAT) npuprof_follow_say_(o->source, damage.what);
@@ -245,6 +247,24 @@ static bool npuprof_follow_split_(void)
     return written;
 }
 
+/* Drops bytes in which no header or part is whole. */
+static void npuprof_follow_drop_(const uint8_t *bytes, size_t count)
+{
+    npuprof_follow_.other += count;
+    if (npuprof_parts_mark_in_(bytes, count) < count) npuprof_follow_.is_cut = true;
+}
+
+/* The source has ended. A part that it cut off is kept by its mark, for the reader to say so. */
+static void npuprof_follow_keep_cut_(void)
+{
+    uint8_t *const end = npuprof_follow_.kept + npuprof_follow_.now.kept_bytes;
+    const bool has_room = npuprof_follow_.capacity - npuprof_follow_.now.kept_bytes >= 4;
+    if (!npuprof_follow_.is_cut || !npuprof_follow_.is_over || !has_room) return;
+    memcpy(end, "NPST", 4);
+    npuprof_follow_.now.kept_bytes += 4;
+    npuprof_follow_.is_new = true;
+}
+
 /* Takes bytes that came. is_end: there are no more. False: what was found cannot be written. */
 static bool npuprof_follow_feed_(bool is_end)
 {
@@ -254,7 +274,8 @@ static bool npuprof_follow_feed_(bool is_end)
     bool good = true;
     uint8_t *const p = npuprof_follow_.pending;
     while (good && npuprof_parts_next_(p, npuprof_follow_.pending_bytes, is_end, &at, &item)) {
-        npuprof_follow_.other += at - from;
+        npuprof_follow_drop_(p + from, at - from);
+        npuprof_follow_.is_cut = false;
         const size_t kept = npuprof_follow_.now.kept_bytes + item.bytes;
         if (kept > npuprof_follow_.capacity) good = npuprof_follow_split_();
         if (!npuprof_follow_keep_(&item, p + at, &begins)) {
@@ -266,7 +287,7 @@ static bool npuprof_follow_feed_(bool is_end)
         }
         from = at += item.bytes;
     }
-    npuprof_follow_.other += at - from;
+    npuprof_follow_drop_(p + from, at - from);
     npuprof_follow_.pending_bytes -= at;
     memmove(p, p + at, npuprof_follow_.pending_bytes);
     return good;

@@ -94,6 +94,7 @@ static const char *npuprof_follow_loop_(void)
             written = now;
         }
         end = npuprof_follow_end_(n, now, is_good);
+        npuprof_follow_.is_over = n < 0 || (o->seconds == 0 && npuprof_follow_source_.was_dry);
     }
     npuprof_follow_close_();
     for (ssize_t n = 1; n > 0 && *end;) {
@@ -129,6 +130,7 @@ static int npuprof_follow_run_(const npuprof_follow_options_ *options)
     if (*end) npuprof_follow_say_(o->source, end);
     const bool has_any = npuprof_follow_.now.line.has_header && npuprof_follow_.now.line.cells;
     npuprof_follow_.is_end = true;
+    npuprof_follow_keep_cut_();
     const bool is_written = *end && npuprof_follow_end_trace_(npuprof_follow_.now.kept_bytes);
     if (*end && !has_any && !npuprof_follow_.written)
         npuprof_follow_say_(o->source, "nothing of npuprof came: is it the right device and baud rate, and "

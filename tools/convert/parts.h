@@ -123,6 +123,14 @@ static size_t npuprof_parts_streamed_(const uint8_t *p, size_t left, npuprof_par
     return npuprof_expand_may_stream_(&item->c) ? bytes : 0;
 }
 
+/* Where the mark of a part of a stream lies in these bytes; `count`: none does. */
+static size_t npuprof_parts_mark_in_(const uint8_t *bytes, size_t count)
+{
+    for (size_t at = 0; at + 4 <= count; at++)
+        if (memcmp(bytes + at, "NPST", 4) == 0 || memcmp(bytes + at, "TSPN", 4) == 0) return at;
+    return count;
+}
+
 /* What begins at p: *item is filled, if it is whole. Returns its bytes; 0: nothing begins there; more than
    `left`: something may. */
 static size_t npuprof_parts_at_(const uint8_t *p, size_t left, npuprof_parts_item_ *item)
