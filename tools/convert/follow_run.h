@@ -94,7 +94,7 @@ static const char *npuprof_follow_loop_(void)
             written = now;
         }
         end = npuprof_follow_end_(n, now, is_good);
-        npuprof_follow_.is_over = n < 0 || (o->seconds == 0 && npuprof_follow_source_.was_dry);
+        npuprof_follow_.is_over = n < 0;
     }
     npuprof_follow_close_();
     for (ssize_t n = 1; n > 0 && *end;) {
