@@ -7,7 +7,8 @@ from fractions import Fraction
 import helpers
 from grid.ask import facts_of
 from grid.driver import Run
-from npuprof.analysis import effects, reactions, replay
+from npuprof.analysis import effects, reactions, replay, verdict, whatif
+from npuprof.analysis.part import Part
 from npuprof.report import first_screen
 from test_grid import case
 from test_requests import told
@@ -211,7 +212,12 @@ class Clock(unittest.TestCase):
                             (lambda n, idle: 1 + n / 2000, 0)):
             driver = Loop(rate=rate, pause=pause)
             self.assertFalse(driver.said()[1])
-            self.assertTrue(reactions.is_unsteady(replay.of(driver.facts())), pause)
+            facts = driver.facts()
+            self.assertTrue(reactions.is_unsteady(replay.of(facts)), pause)
+            self.assertIn("not known", whatif.whatif_table(facts, [(DEVICE,)]).notes[-1])
+            found = [one for one in verdict.judge(facts).every() if one.replayed]
+            told = {one.confidence for one in found if not isinstance(one.change[1], Part)}
+            self.assertEqual(told, {"unsure"}, pause)
 
     def test_stays(self):
         """Also where each eighth input is larger, and one job was held up."""

@@ -22,7 +22,7 @@ from fractions import Fraction
 from ..base.contract import DEVICE
 from ..base.messages import Refused
 from ..tables.table import Table, pct
-from . import replay
+from . import reactions, replay
 from .paths import by_owner, slack_of
 
 PATH = ("kind", "owner", "count", "total_ns", "share_pct", "slack_ns")
@@ -131,6 +131,9 @@ def whatif_table(facts, wanted):
     assumed = {why for changes in wanted if (effect := found.effect(*changes)) for why in effect.assumed}
     if assumed - {replay.JOB} or (assumed and not found.working):
         notes.append(f"an interval, where the trace does not say {', or '.join(sorted(assumed))}")
+    if reactions.is_unsteady(found):
+        notes.append("the same work of the device takes longer in parts of the run, or after idle times: whether "
+                     "it does after a change, too, is not known")
     if len(rows) < len(wanted):
         lost = float(100 * found.unexplained())
         notes.append(f"no replay of operators: the graph does not explain {lost:.1f} % of the device's time")
