@@ -377,7 +377,7 @@ class Follow(unittest.TestCase):
         self.assertLess(time.process_time() - started, 20)
 
     def test_follows_as_it_reads(self):
-        """From a file, a pipe and a terminal: what the captured bytes give. A file's cut part may still come."""
+        """From a file, pipe and terminal: what the captured bytes give. A file's cut part may still come."""
         target, chance = stream(1500), random.Random(4)
         whole, last = bytes(target.bytes), target.places[-1][0]
         flipped = whole[:last + 40] + bytes([whole[last + 40] ^ 1]) + whole[last + 41:]

@@ -12,7 +12,7 @@ import planted
 from grid.ask import asked, facts_of
 from grid.driver import Run
 from grid.shapes import cases
-from npuprof.analysis import handovers, replay, whatif
+from npuprof.analysis import confidence, handovers, replay, whatif
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.rules import RULES
 from npuprof.analysis.verdict import judge
@@ -213,7 +213,8 @@ class Orders(unittest.TestCase):
                 ({"submitters": 2}, half, "latency", False), ({"wait": "ioctl"}, half, "latency", False),
                 ({"wait": "batch"}, half, "latency", False), ({"wait": "sampled"}, half, "latency", False)):
             facts = driver(**values)[1]
-            self.assertEqual(facts.replay.is_sure(facts.effect(change), of), sure, (values, change, of))
+            found = confidence.of_gain(facts.replay, facts.effect(change), of)
+            self.assertEqual(found == "sure", sure, (values, change, of))
 
 
 class Answers(unittest.TestCase):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import helpers
 from grid.ask import facts_of
 from grid.driver import Run
-from npuprof.analysis import effects, reactions, replay, verdict, whatif
+from npuprof.analysis import confidence, effects, reactions, replay, verdict, whatif
 from npuprof.analysis.part import Part
 from npuprof.report import first_screen
 from test_grid import case
@@ -54,7 +54,7 @@ class Loop(Driver):
         """(Effect, is it sure?)"""
         found = replay.of(self.facts())
         effect = found.effect(change)
-        return effect, found.is_sure(effect, "latency")
+        return effect, confidence.of_gain(found, effect, "latency") == "sure"
 
 
 class Piped(Loop):

@@ -8,7 +8,7 @@ from collections import namedtuple
 from fractions import Fraction
 
 import npuprof
-from npuprof.analysis import replay
+from npuprof.analysis import confidence, replay
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.verdict import judge
 from npuprof.report.first_screen import SHOWN, FirstScreen
@@ -22,8 +22,8 @@ CLEAN_PCT = 3              # what nothing but the device brings in a clean run
 NEAR_PCT = 1               # owners that bring as much as the best but for this are as good
 HALF, GONE = Fraction(1, 2), " gone"
 # measure: "p50" or "window"; low, high: what the tool says, None where it refuses; truth: of the re-run. In
-# percent, positive if faster. sure: a finding that promises it may be called so.
-Prediction = namedtuple("Prediction", "case question measure low high truth sure", defaults=(False,))
+# percent, positive if faster. word: what a finding that promises it may be called.
+Prediction = namedtuple("Prediction", "case question measure low high truth word", defaults=("likely",))
 # first: one of FIRST; false: findings of a clean run that are none, None if it is not clean.
 Answers = namedtuple("Answers", "case predictions first false")
 # What the first answer is: right; true, but another owner brings more; an open question, and the best one
@@ -62,7 +62,7 @@ def predictions(case, facts, before, question, change):
             ("window", "throughput", effect and effect.window, gain(before.window, after.window))):
         low, high = map(float, said) if said else (None, None)
         yield Prediction(case, question, measure, low, high, truth,
-                         bool(effect) and found.is_sure(effect, of))
+                         effect and confidence.of_gain(found, effect, of))
 
 
 def asked(case, path):

@@ -63,7 +63,7 @@ def findings(answers):
 
 def word(one):
     """How sure such a gain is said to be, as a finding or as a question."""
-    return "sure" if one.sure else "likely" if one.high - one.low <= WIDE else "unknown"
+    return one.word if one.word == "sure" or one.high - one.low <= WIDE else "unknown"
 
 
 def by_word(predictions):

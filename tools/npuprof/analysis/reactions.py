@@ -174,22 +174,27 @@ def is_unsteady(replay):
 def changes_rate(facts, own, values):
     """True: so do these jobs, in phases of the run or by how long the device was idle before. values: how
     slow each is."""
-    jobs = facts.jobs
-    usual = [median(values[n:n + BLOCK]) for n in range(len(values) - BLOCK + 1)]
-    low, high = min(usual), max(usual)
-    if high - low > UNSTEADY and alike(*2 * [clipped(values, low, high)], 1) > CLEAR:
-        slow = [(n, n + 1) for n, value in enumerate(usual) if value > (low + high) / 2]
+    jobs, places = facts.jobs, {}
+    # Why by inference: one whose input is larger has several jobs that take longer, and is no phase.
+    for n, k in enumerate(own):
+        places.setdefault(jobs.inference[k] if jobs.inference[k] >= 0 else ~n, []).append(n)
+    places = list(places.values()) if len(places) > 2 * BLOCK else [[n] for n in range(len(own))]
+    each = [median(values[n] for n in many) for many in places]
+    usual = [median(each[n:n + BLOCK]) for n in range(len(each) - BLOCK + 1)]
+    low, high = ends(usual, 50)
+    if high - low > UNSTEADY and alike(*2 * [clipped(each, low, high)], 1) > CLEAR:
+        slow = [(n, n + 1) for many, value in zip(places, usual) if value > (low + high) / 2 for n in many]
         return same_factor(facts, own, slow, high - low) is not False
     idle = [0, *(max(0, jobs.start[b] - jobs.end[a]) for a, b in pairwise(own))]
-    values, idle = (clipped(many, *ends(many)) for many in (values, idle))
+    values, idle = (clipped(many, *ends(many, 20)) for many in (values, idle))
     return max(values) - min(values) > UNSTEADY and any(
         abs(alike(idle, values, lag)) > CLEAR for lag in (0, 1))
 
 
-def ends(values):
-    """(5th, 95th percentile)"""
+def ends(values, part):
+    """The values below and above which one of `part` lies."""
     ordered = sorted(values)
-    return ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+    return ordered[len(ordered) // part], ordered[-1 - len(ordered) // part]
 
 
 def clipped(values, low, high):

@@ -30,14 +30,13 @@ from .bounds import INSIDE
 from .effects import CALL, JOB, POLL, START, Effect, differ, either, percent, scaled, widened
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
-from .part import Part, has_job
+from .part import has_job
 from .paths import Paths
 from .programs import Programs
 from .schedule import deepened, first_come, free_first
 
 # What could be unknown: at most that share of the time of the path inside jobs.
 UNEXPLAINED = Fraction(1, 10)
-ENOUGH = 30                # inferences: of fewer no gain is sure
 
 
 def of(facts):
@@ -133,19 +132,6 @@ class Replay:
             users.setdefault(q, set()).add(thread)
         return bool(self.points.handing) or len(set(waits)) < len(waits) \
             or any(len(threads - {-1}) > 1 for threads in users.values())
-
-    @cached_property
-    def proven(self):
-        """True: one thread submits, and the trace says of each job where that thread waits for it alone."""
-        jobs = self.points.jobs
-        return len(set(jobs.thread)) == 1 and not (self.shares or jobs.unmarked or any(self.sampled))
-
-    def is_sure(self, effect, of):
-        """True: such gains held whenever simulated drivers ran again (tests/tools/grid). of: "latency" or
-        "throughput". Why not the latter: that a loop without pauses is a closed one is taken for granted."""
-        is_sure = of == "latency" and self.proven and not effect.assumed and not reactions.is_unsteady(self)
-        return is_sure and len(self.facts.durations) >= ENOUGH and all(
-            what in (*INSIDE, "host") and not isinstance(name, Part) for what, name, _ in effect.changes)
 
     def _readings(self, changes, reading=None):
         """The Effect over what threads may do until their jobs end. reading: sets when requests come."""

@@ -21,7 +21,7 @@ number.
 from fractions import Fraction
 
 from ..tables.table import decimal, decimals_of
-from . import reactions
+from . import confidence
 from .outliers import FEW, is_pattern
 from .part import Part
 from .rules import OWNERS, RULES
@@ -146,11 +146,8 @@ def kept(verdict, finding):
     if replayed:
         finding.of, finding.gain, effect = replayed
         finding.replayed, finding.jobs, finding.assumed = True, effect.jobs, effect.assumed
-        if finding.confidence == "sure" and not facts.replay.is_sure(effect, finding.of):
-            finding.confidence = "likely"
-        # Why: most of such gains were false when simulated devices ran again, unless the speed is the change.
-        if not isinstance(finding.change[1], Part) and reactions.is_unsteady(facts.replay):
-            finding.confidence = "unsure"
+        most = confidence.of_gain(facts.replay, effect, finding.of)
+        finding.confidence = min(finding.confidence, most, key=WEIGHT.get)
     elif finding.share is None and finding.change is None and finding.rule.kind == "gain":
         return True              # it promises nothing: a consequence, or what cannot be foreseen
     elif finding.share is not None and finding.rule.kind == "gain":

@@ -132,8 +132,8 @@ def whatif_table(facts, wanted):
     if assumed - {replay.JOB} or (assumed and not found.working):
         notes.append(f"an interval, where the trace does not say {', or '.join(sorted(assumed))}")
     if reactions.is_unsteady(found):
-        notes.append("the same work of the device takes longer in parts of the run, or after idle times: whether "
-                     "it does after a change, too, is not known")
+        notes.append("the same work of the device takes longer in parts of the run, or after idle times: "
+                     "whether it does after a change, too, is not known")
     if len(rows) < len(wanted):
         lost = float(100 * found.unexplained())
         notes.append(f"no replay of operators: the graph does not explain {lost:.1f} % of the device's time")
