@@ -8044,10 +8044,25 @@ NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const cha
     return 0;
 }
 
+/* Locks the folder of a path against others that do so. -1: it cannot be had. Why 100 ms at most: somebody
+   else may hold such a lock as long as the program runs, as `flock . PROGRAM` does. */
+NPUPROF_OWN_ static int npuprof_os_lock_folder_(const char *path)
+{
+    char folder[1100];
+    const char *const slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    const int fd = npuprof_os_open_above_2_(folder, O_RDONLY);
+    for (int n = 0; fd >= 0 && n < 100 && npuprof_os_lock_(fd) == EWOULDBLOCK; n++) npuprof_os_nap_(1000);
+    return fd;
+}
+
 /* Closes a temporary file and renames it. Why a duplicate of the descriptor is closed first: close() tells of
-   late write errors, and the lock must last until the file has its name. */
+   late write errors, and the lock must last until the file has its name. Why its time is set: the system's
+   file times are some ms behind, and others ask whether it was written since they record. */
 NPUPROF_OWN_ static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
+    struct timespec now[2];
+    if (clock_gettime(CLOCK_REALTIME, &now[0]) == 0) now[1] = now[0], (void)futimens(fd, now);
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     int error = copy < 0 || close(copy) != 0 ? errno : 0;
     if (!error && rename(from, to) != 0) error = errno;
@@ -8491,6 +8506,9 @@ NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const cha
     const int error = npuprof_os_create_(path, fd);
     return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
 }
+
+/* Why none: Windows has no lock of a folder. */
+NPUPROF_OWN_ static int npuprof_os_lock_folder_(const char *path) { (void)path; return -1; }
 
 NPUPROF_OWN_ static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
@@ -19858,6 +19876,9 @@ static uint32_t npuprof_file_own_path_;        /* hash of the path that was writ
 /* Writes the open image into a sink. Returns 0 or an errno value. */
 typedef int (*npuprof_file_writer_)(npuprof_sink sink);
 
+/* Makes room at a path; no other process puts a file there meanwhile. */
+typedef void (*npuprof_file_room_)(const char *path);
+
 /* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
 {
@@ -19880,8 +19901,19 @@ NPUPROF_OWN_ static int npuprof_file_write_in_place_(const char *path, npuprof_f
     return error ? error : close_error;
 }
 
+/* Gives a complete file its name. Why a lock of the folder: two programs that end at the same time would both
+   find no other's file. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_file_publish_(int fd, const char *temporary, const char *path, npuprof_file_room_ room)
+{
+    const int folder = room ? npuprof_os_lock_folder_(path) : -1;
+    if (room) room(path);
+    const int error = npuprof_os_publish_(fd, temporary, path);
+    if (folder >= 0) (void)npuprof_os_close_(folder);
+    return error;
+}
+
 /* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
+NPUPROF_OWN_ static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer, npuprof_file_room_ room)
 {
     char temporary[1100];
     int fd = -1, error = EEXIST;
@@ -19894,12 +19926,14 @@ NPUPROF_OWN_ static int npuprof_file_replace_(const char *path, npuprof_file_wri
     if (error) return error;
     error = npuprof_file_run_writer_(writer, &fd);
     if (error) (void)npuprof_os_close_(fd);
-    else error = npuprof_os_publish_(fd, temporary, path);
+    else error = npuprof_file_publish_(fd, temporary, path, room);
     if (error) npuprof_os_remove_(temporary);
     return error;
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
+/* room: NULL: what lies there is replaced. */
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer,
+                                             npuprof_file_room_ room)
 {
     const size_t length = strlen(path);
     if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
@@ -19908,7 +19942,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
     const bool in_place = npuprof_os_in_place_(path);
     const int error =
-        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
+        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer, room);
     if (!error) NPUPROF_STORE_(&npuprof_file_own_path_, npuprof_hash_text_(path, strlen(path)));
     return npuprof_os_result_(error);
 }
@@ -22876,7 +22910,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
     if (!dot || strcmp(dot, ".npuprof") != 0)
         return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out all outputs but .npuprof; npuprof-convert "
                                  "makes them of it");
-    return npuprof_file_write_by_(path, npuprof_write_image_locked_);
+    return npuprof_file_write_by_(path, npuprof_write_image_locked_, NULL);
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
@@ -22945,9 +22979,9 @@ NPUPROF_API_ npuprof_result npuprof_clock_pair(int clock, int64_t *other_ns, int
 static const npuprof_file_writer_ npuprof_file_writers_[] = { NPUPROF_FORMS_(NPUPROF_FORM_WRITER_) };
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
-NPUPROF_OWN_ static npuprof_result npuprof_file_write_(const char *path, int form)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_(const char *path, int form, npuprof_file_room_ room)
 {
-    return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form]);
+    return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form], room);
 }
 
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
@@ -22983,7 +23017,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_numbered_(const char *patt
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
         (void)npuprof_os_close_(fd);
-        const npuprof_result r = npuprof_file_write_(path->text, form);
+        const npuprof_result r = npuprof_file_write_(path->text, form, NULL);
         if (r != NPUPROF_OK) npuprof_os_remove_(path->text);
         return r;
     }
@@ -23013,19 +23047,29 @@ NPUPROF_OWN_ static bool npuprof_file_take_place_(const npuprof_path_ *path)
     return error == 0;
 }
 
-/* Makes room at a path for the trace of this arena, whose n-th choice it is: what another process wrote there
-   since this one records, such as a program that it executed, becomes NAME.1.EXTENSION. False: the place is
-   taken. Why a step behind the start: an earlier run's file is replaced. */
-NPUPROF_OWN_ static bool npuprof_file_make_room_(const npuprof_path_ *path, unsigned n)
+/* Did this arena write what lies at a path? */
+NPUPROF_OWN_ static bool npuprof_file_is_own_(const char *path)
+{
+    return NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path));
+}
+
+/* Is the path free for the trace of this arena, whose n-th choice it is, from what this process wrote? */
+NPUPROF_OWN_ static bool npuprof_file_is_free_(const npuprof_path_ *path, unsigned n)
+{
+    if (npuprof_file_is_own_(path->text) || !npuprof_file_is_of_this_process_(path->text)) return true;
+    return n == 0 && npuprof_file_take_place_(path);
+}
+
+/* What another process wrote to a path since this one records, such as a program that it executed, becomes
+   NAME.1.EXTENSION. Why a step behind the start: an earlier run's file is replaced. */
+NPUPROF_OWN_ static void npuprof_file_keep_other_(const char *path)
 {
     char first;
-    npuprof_path_ aside;
+    npuprof_path_ here, aside;
     const int64_t since = npuprof_arena_.header->first.unix_ns + NPUPROF_OS_FILE_STEP_NS_;
-    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path->text, strlen(path->text)))
-        return true;
-    if (npuprof_file_is_of_this_process_(path->text)) return n == 0 && npuprof_file_take_place_(path);
-    if (npuprof_os_read_head_(path->text, since, &first, 1)) (void)npuprof_path_move_aside_(path, &aside);
-    return true;
+    if (npuprof_file_is_own_(path) || !npuprof_os_read_head_(path, since, &first, 1)) return;
+    npuprof_text_copy_(here.text, sizeof here.text, path);
+    (void)npuprof_path_move_aside_(&here, &aside);
 }
 
 /* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
@@ -23037,7 +23081,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *patte
         if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
         if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
-        if (npuprof_file_make_room_(path, n)) return npuprof_file_write_(path->text, form);
+        if (!npuprof_file_is_free_(path, n)) continue;
+        return npuprof_file_write_(path->text, form, npuprof_file_keep_other_);
     }
     return NPUPROF_ERR_IO;
 }
@@ -23182,7 +23227,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
     if (dot && (strcmp(dot, ".pftrace") == 0 || strcmp(dot, ".gz") == 0) && !npuprof_os_in_place_(path))
         return NPUPROF_REFUSE_("npuprof_dump: path ends in .pftrace or .gz: dump a .npuprof, and "
                                "`npuprof.py convert t.npuprof -o t.pftrace.gz` makes that of it");
-    return npuprof_file_write_(path, npuprof_path_form_(path));
+    return npuprof_file_write_(path, npuprof_path_form_(path), NULL);
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)

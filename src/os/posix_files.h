@@ -341,10 +341,25 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     return 0;
 }
 
+/* Locks the folder of a path against others that do so. -1: it cannot be had. Why 100 ms at most: somebody
+   else may hold such a lock as long as the program runs, as `flock . PROGRAM` does. */
+static int npuprof_os_lock_folder_(const char *path)
+{
+    char folder[1100];
+    const char *const slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    const int fd = npuprof_os_open_above_2_(folder, O_RDONLY);
+    for (int n = 0; fd >= 0 && n < 100 && npuprof_os_lock_(fd) == EWOULDBLOCK; n++) npuprof_os_nap_(1000);
+    return fd;
+}
+
 /* Closes a temporary file and renames it. Why a duplicate of the descriptor is closed first: close() tells of
-   late write errors, and the lock must last until the file has its name. */
+   late write errors, and the lock must last until the file has its name. Why its time is set: the system's
+   file times are some ms behind, and others ask whether it was written since they record. */
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
+    struct timespec now[2];
+    if (clock_gettime(CLOCK_REALTIME, &now[0]) == 0) now[1] = now[0], (void)futimens(fd, now);
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     int error = copy < 0 || close(copy) != 0 ? errno : 0;
     if (!error && rename(from, to) != 0) error = errno;

@@ -300,6 +300,9 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
 }
 
+/* Why none: Windows has no lock of a folder. */
+static int npuprof_os_lock_folder_(const char *path) { (void)path; return -1; }
+
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     if (_close(fd)) return errno;

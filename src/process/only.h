@@ -104,7 +104,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
     if (!dot || strcmp(dot, ".npuprof") != 0)
         return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out all outputs but .npuprof; npuprof-convert "
                                  "makes them of it");
-    return npuprof_file_write_by_(path, npuprof_write_image_locked_);
+    return npuprof_file_write_by_(path, npuprof_write_image_locked_, NULL);
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)

@@ -36,9 +36,9 @@
 static const npuprof_file_writer_ npuprof_file_writers_[] = { NPUPROF_FORMS_(NPUPROF_FORM_WRITER_) };
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
-static npuprof_result npuprof_file_write_(const char *path, int form)
+static npuprof_result npuprof_file_write_(const char *path, int form, npuprof_file_room_ room)
 {
-    return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form]);
+    return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form], room);
 }
 
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
@@ -74,7 +74,7 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
         (void)npuprof_os_close_(fd);
-        const npuprof_result r = npuprof_file_write_(path->text, form);
+        const npuprof_result r = npuprof_file_write_(path->text, form, NULL);
         if (r != NPUPROF_OK) npuprof_os_remove_(path->text);
         return r;
     }
@@ -104,19 +104,29 @@ static bool npuprof_file_take_place_(const npuprof_path_ *path)
     return error == 0;
 }
 
-/* Makes room at a path for the trace of this arena, whose n-th choice it is: what another process wrote there
-   since this one records, such as a program that it executed, becomes NAME.1.EXTENSION. False: the place is
-   taken. Why a step behind the start: an earlier run's file is replaced. */
-static bool npuprof_file_make_room_(const npuprof_path_ *path, unsigned n)
+/* Did this arena write what lies at a path? */
+static bool npuprof_file_is_own_(const char *path)
+{
+    return NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path));
+}
+
+/* Is the path free for the trace of this arena, whose n-th choice it is, from what this process wrote? */
+static bool npuprof_file_is_free_(const npuprof_path_ *path, unsigned n)
+{
+    if (npuprof_file_is_own_(path->text) || !npuprof_file_is_of_this_process_(path->text)) return true;
+    return n == 0 && npuprof_file_take_place_(path);
+}
+
+/* What another process wrote to a path since this one records, such as a program that it executed, becomes
+   NAME.1.EXTENSION. Why a step behind the start: an earlier run's file is replaced. */
+static void npuprof_file_keep_other_(const char *path)
 {
     char first;
-    npuprof_path_ aside;
+    npuprof_path_ here, aside;
     const int64_t since = npuprof_arena_.header->first.unix_ns + NPUPROF_OS_FILE_STEP_NS_;
-    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path->text, strlen(path->text)))
-        return true;
-    if (npuprof_file_is_of_this_process_(path->text)) return n == 0 && npuprof_file_take_place_(path);
-    if (npuprof_os_read_head_(path->text, since, &first, 1)) (void)npuprof_path_move_aside_(path, &aside);
-    return true;
+    if (npuprof_file_is_own_(path) || !npuprof_os_read_head_(path, since, &first, 1)) return;
+    npuprof_text_copy_(here.text, sizeof here.text, path);
+    (void)npuprof_path_move_aside_(&here, &aside);
 }
 
 /* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
@@ -128,7 +138,8 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
         if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
         if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
-        if (npuprof_file_make_room_(path, n)) return npuprof_file_write_(path->text, form);
+        if (!npuprof_file_is_free_(path, n)) continue;
+        return npuprof_file_write_(path->text, form, npuprof_file_keep_other_);
     }
     return NPUPROF_ERR_IO;
 }
@@ -273,7 +284,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
     if (dot && (strcmp(dot, ".pftrace") == 0 || strcmp(dot, ".gz") == 0) && !npuprof_os_in_place_(path))
         return NPUPROF_REFUSE_("npuprof_dump: path ends in .pftrace or .gz: dump a .npuprof, and "
                                "`npuprof.py convert t.npuprof -o t.pftrace.gz` makes that of it");
-    return npuprof_file_write_(path, npuprof_path_form_(path));
+    return npuprof_file_write_(path, npuprof_path_form_(path), NULL);
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)

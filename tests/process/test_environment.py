@@ -1,11 +1,14 @@
 # test: time=240 - the environment variables and output paths
 # SPDX-License-Identifier: MIT
+import fcntl
 import os
 import pathlib
 import re
 import signal
 import socket
+import subprocess
 import threading
+import time
 import unittest
 
 import helpers
@@ -162,6 +165,54 @@ class Output(Case):
                 steps.append([trace.text(i) for i in range(len(trace))].count("step"))
                 (self.folder / name).unlink()
             self.assertEqual(steps, [3, 6])
+
+    def waiting(self, count):
+        """So many programs that have recorded, and end when their standard input does."""
+        found = [subprocess.Popen([self.program, "wait"], env=environment(NPUPROF_OUTPUT_PATH="t.json"),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.folder)
+                 for _ in range(count)]
+        self.assertEqual([process.stdout.read(1) for process in found], [b"."] * count)
+        return found
+
+    def check_ended(self, programs):
+        for process in programs:
+            process.communicate(timeout=60)
+        self.assertEqual([process.returncode for process in programs], [0] * len(programs))
+        self.assertEqual(len(self.files()), len(programs))
+        for name in self.files():
+            self.assertEqual(self.names(name), sorted(NAMES))
+
+    def test_ended_at_the_same_moment(self):
+        """Each trace is kept, and its file's time is that of its end, not of the system's last tick."""
+        is_exact = False
+        for _ in range(6):
+            programs = self.waiting(5)
+            for process in programs:
+                process.stdin.close()
+                process.stdin = None
+            self.check_ended(programs)
+            states = [(self.folder / name).stat() for name in self.files()]
+            is_exact |= any(state.st_mtime_ns > state.st_ctime_ns for state in states)
+            self.empty()
+        self.assertTrue(is_exact)
+
+    def test_locked_folder(self):
+        """A file gets its name when the folder's lock is free, or has not been so for a while."""
+        for stays in (False, True):
+            folder = os.open(self.folder, os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            programs, begin = self.waiting(1), time.monotonic()
+            programs[0].stdin.close()
+            programs[0].stdin = None
+            time.sleep(0.05)
+            early = "t.json" in self.files() and time.monotonic() < begin + 0.1
+            if not stays:
+                os.close(folder)
+            self.check_ended(programs)
+            self.assertFalse(early)
+            if stays:
+                os.close(folder)
+            self.empty()
 
     def test_fork_with_pid_in_the_path(self):
         self.start("fork", NPUPROF_OUTPUT_PATH="t.%p.json")

@@ -1,6 +1,6 @@
 /* An instrumented program that never calls npuprof. What else it does is in its arguments:
    fork: a child with spans of its own; execute: three more steps after it has executed itself; abort: ends by
-   abort(); fail: ends with 4.
+   abort(); fail: ends with 4; wait: says so, and ends when its standard input does.
    SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +36,8 @@ int main(int argc, char **argv)
         }
         if (waitpid(child, NULL, 0) != child) return 3;
     }
+    if (!strcmp(extra, "wait") && write(1, ".", 1) == 1)
+        for (char c; read(0, &c, 1) > 0;) continue;
     if (!strcmp(extra, "abort")) abort();
     return !strcmp(extra, "fail") ? 4 : 0;
 }

@@ -88,5 +88,5 @@ static int npuprof_load_loose_write_locked_(npuprof_sink sink)
 /* Writes those of the loaded image to a file. Results as npuprof_dump(). */
 NPUPROF_API_ npuprof_result npuprof_write_loose_flows(const char *path)
 {
-    return npuprof_file_write_by_(path, npuprof_load_loose_write_locked_);
+    return npuprof_file_write_by_(path, npuprof_load_loose_write_locked_, NULL);
 }

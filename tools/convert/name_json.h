@@ -223,7 +223,7 @@ static npuprof_result npuprof_symbols_name_json_(const npuprof_symbols_options_ 
     if (r == NPUPROF_OK) {
         npuprof_symbols_read_modules_(s, j);
         npuprof_symbols_resolve_(s);
-        r = npuprof_file_write_by_(output, npuprof_symbols_write_locked_);
+        r = npuprof_file_write_by_(output, npuprof_symbols_write_locked_, NULL);
     }
     if (j->file) fclose(j->file);
     if (j->piece) npuprof_os_unmap_(j->piece, NPUPROF_SYMBOLS_PIECE_);

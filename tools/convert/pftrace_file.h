@@ -95,5 +95,5 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
 /* Writes the loaded image to a file, whole or not at all. Results as npuprof_dump(). */
 NPUPROF_API_ npuprof_result npuprof_write_pftrace(const char *path)
 {
-    return npuprof_file_write_by_(path, npuprof_pftrace_write_locked_);
+    return npuprof_file_write_by_(path, npuprof_pftrace_write_locked_, NULL);
 }
