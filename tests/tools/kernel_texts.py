@@ -17,22 +17,24 @@ APP, KWORKER, IRQ_THREAD = 70, 87, 33
 class Ring:
     """One scheduler: its context C of the fences "scheduled" (finished: C + 1), and its hardware."""
 
-    def __init__(self, name, device, context, credits, irq):
+    def __init__(self, name, device, context, credits, irq, seqno=0):
         self.name, self.device, self.context, self.credits, self.irq = name, device, context, credits, irq
-        self.seqno, self.queue, self.flying, self.free = 0, [], 0, 0
+        self.seqno, self.queue, self.flying, self.free = seqno, [], 0, 0
 
 
 class Machine:
     """stable: the scheduler's events of 6.17 and later; fences: dma_fence; threaded: jobs end in a threaded
     interrupt; swapped: the share of jobs that end before the one before; switches: sched and irq events;
     stalls: the share of steps that take up to 2 ms more; together: the share of jobs whose end waits for the
-    interrupt of the next; polled: a timer asks for ends, each ms."""
+    interrupt of the next; polled: a timer asks for ends, each ms; pairs: each submission is one to each ring;
+    xdna: lines of amdxdna, "in" or "out" of Linux' tree."""
 
     def __init__(self, seed, rings=None, stable=True, fences=True, threaded=False, swapped=0.0, old=False,
-                 switches=True, stalls=0.0, together=0.0, polled=False):
+                 switches=True, stalls=0.0, together=0.0, polled=False, pairs=False, xdna=""):
         self.random, self.stable, self.fences, self.old = random.Random(seed), stable, fences, old
         self.threaded, self.swapped, self.switches = threaded, swapped, switches
         self.stalls, self.together, self.polled = stalls, together, polled
+        self.pairs, self.xdna = pairs, xdna
         self.ended, self.thread_free = [], 0       # jobs whose interrupt is to come; when its thread sleeps
         self.rings = rings or [Ring("npu0", "fdab0000.npu", 5, 1, 45)]
         self.lines, self.truth, self.events, self.order = [], {}, [], 0
@@ -46,8 +48,8 @@ class Machine:
     def run(self, jobs, gap=2000000):
         now = 10**9
         for _ in range(jobs):
-            ring = self.random.choice(self.rings)
-            self.at(now, self.submit, ring)
+            for n, ring in enumerate(self.rings if self.pairs else [self.random.choice(self.rings)]):
+                self.at(now + 1500 * n, self.submit, ring)
             now += self.random.randrange(gap // 10, gap)
         while self.events:
             ns, _, what, words = heapq.heappop(self.events)
@@ -62,7 +64,8 @@ class Machine:
         system = {"sched_switch": "sched", "sched_waking": "sched", "irq_handler_entry": "irq",
                   "irq_handler_exit": "irq", "hrtimer_expire_entry": "timer",
                   "hrtimer_expire_exit": "timer"}.get(
-                      name, "dma_fence" if name.startswith("dma") else "gpu_scheduler")
+                      name, "dma_fence" if name.startswith("dma") else
+                      "amdxdna" if name == "xdna_job" else "gpu_scheduler")
         kept = (self.fences if system == "dma_fence" else self.stable or self.old if system == "gpu_scheduler"
                 else self.switches)
         if kept:
@@ -111,8 +114,11 @@ class Machine:
         self.worker_free = handed + 1000
         self.line(ran, 0, "kworker", "drm_run_job" if self.old else "drm_sched_job_run",
                   self.old_text(job) if self.old else self.job_text(job))
+        self.driver(ran + 300, 0, "kworker", job, "job run")
+        if self.xdna == "out":
+            self.driver(handed - 200, 0, "kworker", job, "sent to device")
         self.fence(handed, 0, "kworker", "signaled", ring, ring.context, job["n"])
-        begin = max(self.random.randrange(ran + 500, handed), ring.free)
+        begin = max(self.random.randrange(ran + 500, handed - 300), ring.free)
         end = begin + self.random.randrange(50000, 900000)
         if self.swapped and self.random.random() < self.swapped:
             begin, end = handed, handed + 20000         # another engine of the ring
@@ -123,6 +129,14 @@ class Machine:
         self.at(end, self.finished, ring, job)
         if ring.queue:
             self.at(self.worker_free, self.schedule, ring)
+
+    def driver(self, ns, cpu, who, job, what, flags="....."):
+        """The driver's own line."""
+        ring = job["ring"]
+        if self.xdna:
+            tail = f", op={job['n'] % 5}" if self.xdna == "out" else ""
+            self.line(ns, cpu, who, "xdna_job", f"fence=(context:{ring.context + 1}, seqno:{job['n']}), "
+                      f"{ring.device} seq#:{job['n'] - 1} {what}{tail}", flags)
 
     def stall(self):
         return self.random.randrange(2000000) if self.random.random() < self.stalls else 0
@@ -136,11 +150,14 @@ class Machine:
             self.interrupt(ns, ring)
 
     def asked(self, ns):
-        """A timer asks which jobs have ended."""
-        if self.ended:
+        """A timer asks which jobs have ended, and comes again when it has told it."""
+        if ns < getattr(self, "timer_free", 0):
+            self.at(ns + 1000000, self.asked)
+        elif self.ended:
             self.line(ns, 1, "idle", "hrtimer_expire_entry", f"hrtimer=1 function=ask [npu] now={ns}",
                       "d.h..")
             returns = self.tell(ns, "idle", "d.h..") + 500
+            self.timer_free = returns
             self.line(returns, 1, "idle", "hrtimer_expire_exit", "hrtimer=1", "d.h..")
 
     def interrupt(self, ns, ring):
@@ -170,6 +187,8 @@ class Machine:
         """The ends of all that has ended. Returns when the last one was told."""
         for ring, job in self.ended:
             ns += self.random.randrange(2000, 9000) + self.stall()
+            self.driver(ns - 300, 1, who, job, "signaling fence" if self.xdna == "out" else "signaled fence",
+                        flags)
             if self.stable and not self.old:
                 self.line(ns, 1, who, "drm_sched_job_done", f"fence={ring.context + 1}:{job['n']} signaled",
                           flags)

@@ -4,6 +4,7 @@ import time
 import unittest
 
 import helpers
+import kernel_drivers
 import kernel_texts
 from helpers import scratch
 from kernel_texts import Machine, Ring
@@ -100,6 +101,45 @@ class Jobs(unittest.TestCase):
                     self.assertEqual({a["end"] for a in args if "one interrupt" not in a["end"]},
                                      {"end by interrupt, one-sided"})
 
+    def test_wrap(self):
+        """Numbers go on at 0 behind 2^32 - 1; contexts that differ by 2^32 have lanes of their own."""
+        for way in ({}, {"stable": False}):
+            with self.subTest(**way):
+                rings = [Ring("npu", "a", 5, 2, 45, 2**32 - 30),
+                         Ring("npu", "b", 2**32 + 5 if not way else 7, 2, 46, 2**32 - 30)]
+                machine = Machine(3, rings, **way).run(120)
+                if way:
+                    machine.truth = {":".join(str(int(part) % 2**32) for part in label.split(":")): truth
+                                     for label, truth in machine.truth.items()}
+                args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0.8)
+                self.assertEqual({(a["job"].split(":")[0], a["stream"]) for a in args},
+                                 {("6", 6), (str(rings[1].context + 1), rings[1].context + 1)})
+
+    def test_two_fences_of_two_jobs(self):
+        """A thread that submits to one context after the other: two fences in a row may be of two jobs."""
+        for way in ({}, {"stable": False}):
+            with self.subTest(**way):
+                rings = [Ring("pan_js", "a", context, 3, 45) for context in (5, 7, 9)]
+                machine = Machine(1, rings, pairs=True, **way).run(60, gap=3000000)
+                gone = [n for n, line in enumerate(machine.lines) if line[7] == "dma_fence_init"][::31]
+                text = "".join("CPU:0 [LOST EVENTS]\n" * (n - 1 in gone) +
+                               kernel_texts.ftrace([line]).split("\n", 2)[2] * (n not in gone)
+                               for n, line in enumerate(machine.lines))
+                _, trace = merged(text)
+                labels = {job[0] for job in jobs_of(trace)}
+                self.assertLessEqual(labels, set(machine.truth))
+                self.assertGreater(len(labels), 160)
+
+    def test_amdxdna(self):
+        """The driver's own lines, alone and beside the scheduler's and dma_fence's, with lost events."""
+        for xdna in ("in", "out"):
+            for way in ({"stable": False, "fences": False}, {"stable": False}, {}):
+                with self.subTest(xdna=xdna, **way):
+                    rings = [Ring(name, name, context, 4, 45) for name, context in (("h1", 5), ("h2", 7))]
+                    machine = Machine(3, rings, xdna=xdna, swapped=0.05, **way).run(300, gap=900000)
+                    self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
+                    self.truthful(machine, kernel_drivers.lost(machine.lines, kernel_texts.ftrace, 0.004))
+
     def test_shared_ring(self):
         """Two contexts of one ring may be one engine or two: what nobody knows is not claimed."""
         rings = [Ring("npu", "a.npu", context, 2, 45) for context in (5, 7)]
@@ -182,12 +222,18 @@ class Jobs(unittest.TestCase):
                 lost[cpu] = 0
             kept.append(line)
             out.append(kernel_texts.ftrace([line]).split("\n", 2)[2])
-        said, trace = merged("".join(out))
+        said, trace, unknown = self.truthful(machine, "".join(out))
         helpers.npuprof_py("check", "k.json")
-        found = jobs_of(trace)
-        self.assertGreater(len(found), 1000)
-        self.assertLess(len(found), 2000)
-        unknown = 0
+        self.assertGreater(len(jobs_of(trace)), 1000)
+        self.assertLess(len(jobs_of(trace)), 2000)
+        self.assertGreater(unknown, 20)
+        self.assertRegex(said, r"\d+ lost, and in \d+ places nobody knows how many")
+        self.assertGreater(trace["metadata"]["npuprof"]["lost"]["kernel_events"], 100)
+
+    def truthful(self, machine, text):
+        """What is said of a text with holes is true. Returns (what merge said, the trace, unknown starts)."""
+        said, trace = merged(text)
+        found, unknown = jobs_of(trace), 0
         for label, start, end, args in found:
             _, begin, ended = machine.truth[label]
             unknown += "start_error_ns" not in args
@@ -197,6 +243,4 @@ class Jobs(unittest.TestCase):
             if "end_error_ns" in args:
                 self.assertTrue(end - args["end_error_ns"] - LATENCY <= ended
                                 <= end + args["end_error_ns"], (label, end, ended, args))
-        self.assertGreater(unknown, 20)
-        self.assertRegex(said, r"\d+ lost, and in \d+ places nobody knows how many")
-        self.assertGreater(trace["metadata"]["npuprof"]["lost"]["kernel_events"], 100)
+        return said, trace, unknown

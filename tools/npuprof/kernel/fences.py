@@ -7,6 +7,7 @@ line of run and the signal of "scheduled" are of one thread: between them the ha
 """
 
 import re
+from collections import namedtuple
 
 from .jobs import Job, Lane
 
@@ -19,6 +20,9 @@ DONE = re.compile(r"fence=(\d+):(\d+) signaled")
 OLD_RUN = re.compile(r"entity=.*, fence=.*, ring=(.*), job count:(\d+), hw job count:(-?\d+)")
 SCHEDULER = "drm_sched"
 STRANGERS, KEPT = 100_000, 4096  # fences that are kept: without a begin; closed by the scheduler
+# The last fence that a thread began. holes: how many were seen before; first: of a job's two; sure: it is
+# known which of the two it is
+Init = namedtuple("Init", "context seqno ring ns cpu holes first sure")
 
 
 class Fences:
@@ -26,10 +30,12 @@ class Fences:
 
     def __init__(self, jobs):
         self.jobs = jobs
-        self.inits = {}              # tid -> (context, seqno, ns, ring) of its last fence "scheduled"
+        self.inits, self.holes = {}, 0               # tid -> its Init; how many holes were seen
+        self.sure, self.unsure = set(), []           # contexts C + 1 for certain; (context, Job) of others
         self.runs = {}               # tid -> (ring, ns) of the job that it gives to the hardware
         self.handed = {}             # tid -> ns at which it gave the last one
-        self.lanes = {}              # context, as dma_fence prints it -> the Lane that the scheduler names
+        # Context, as dma_fence prints it -> the Lane that the scheduler names, that dma_fence names
+        self.lanes, self.timelines = {}, {}
         self.closed = {}             # keys that the scheduler's own event closed: their signal follows
         self.strangers, self.finished = set(), set()    # signalled fences without a begin; contexts C + 1
         self.pointers, self.fences = 0, 0               # events of the old scheduler; of its fences
@@ -53,6 +59,7 @@ class Fences:
         job.submit, job.tid, job.client = event.ns, event.tid, int(found[7]) if found[7] else None
         self.jobs.submitters.add(event.tid)
         self.finished.add(key[0])
+        self.sure.add(key[0])
 
     def run(self, event):
         found = STABLE.match(event.text)
@@ -66,13 +73,16 @@ class Fences:
         """(key, Lane) of a line of the scheduler's own."""
         device, context, seqno, ring = found.groups()[:4]
         lane = Lane(f"{device} {ring}", f"stream {context}", int(context))
-        return (int(context) & LOW, int(seqno) & LOW), self.lanes.setdefault(lane.number & LOW, lane)
+        if self.lanes.setdefault(lane.number & LOW, lane) != lane:
+            self.lanes[lane.number & LOW] = None        # two contexts that dma_fence prints alike
+        return (int(context) & LOW, int(seqno) & LOW), lane
 
     def done(self, event):
         found, self.seen = DONE.match(event.text), True
         if found:
             key = int(found[1]) & LOW, int(found[2]) & LOW
             self.finished.add(key[0])
+            self.sure.add(key[0])
             self.closed[key] = None
             if len(self.closed) > KEPT:
                 del self.closed[next(iter(self.closed))]
@@ -93,14 +103,37 @@ class Fences:
             return
         self.fences += 1
         ring, context, seqno = found[2], int(found[3]), int(found[4])
-        before = self.inits.pop(event.tid, None)
-        if before and before[:2] == ((context - 1) & LOW, seqno) and before[3] == ring:
+        before = self.inits.get(event.tid)
+        whole = before is not None and (before.cpu, before.holes) == (event.cpu, self.holes)
+        follows = before is not None and before[:3] == ((context - 1) & LOW, seqno, ring)
+        second = follows and before.first is not False
+        # Why: what does not follow the fence before is the first of a job's two, and so on from there. Else
+        # it may be the second one of a job whose first was lost, and the next job's context the next one.
+        sure = whole and (before.sure if follows else True)
+        self.inits[event.tid] = Init(context, seqno, ring, event.ns, event.cpu, self.holes, not second, sure)
+        if second and (sure or not self.contradicted(context)):
             job = Job(f"{context}:{seqno}", event.ns, event.tid)
-            job.arm, job.lane = before[2], Lane(ring, f"stream {context}", context)
+            job.arm, job.lane = before.ns, Lane(ring, f"stream {context}", context)
             self.jobs.submitted((context, seqno), job)
             self.finished.add(context)
-        else:
-            self.inits[event.tid] = context, seqno, event.ns, ring
+            if sure:
+                self.sure.add(context)
+                self.timelines.setdefault(context, job.lane)
+            else:
+                self.unsure.append((context, job))
+
+    def known(self):
+        """{context: Lane}, where dma_fence prints no two contexts alike."""
+        found = self.timelines | self.lanes
+        return {context: lane for context, lane in found.items() if lane is not None}
+
+    def contradicted(self, context):
+        """True: a context is not that of a "finished", as those beside it are."""
+        return bool({(context - 1) & LOW, (context + 1) & LOW} & self.sure)
+
+    def wrong(self):
+        """The Jobs whose two fences are of two jobs, as is known at the end."""
+        return {job for context, job in self.unsure if self.contradicted(context)}
 
     def signaled(self, event):
         found = FENCE.fullmatch(event.text)
@@ -128,8 +161,9 @@ class Fences:
         elif job.low is None:
             # Why the job before: a scheduler's thread gives one after the other.
             job.low = max(job.submit, self.handed.get(event.tid, 0))
-        job.runner = event.tid
-        job.high = self.handed[event.tid] = event.ns
+        job.runner, self.handed[event.tid] = event.tid, event.ns
+        if job.high is None:                           # else the driver told it, nearer to it
+            job.high = event.ns
 
     # ---- What began before the trace
 

@@ -37,15 +37,17 @@ class Job:
                 may have waited for another one, since when
     stated      the driver's line says when it began
     after_doorbell    the hardware had it before `high`, nobody knows how long
-    doubted     its end may be another job's: they had one key at a time"""
+    doubted     its end may be another job's: they had one key at a time
+    reused      its key may be another job's later
+    own         only lines of the driver's own began it"""
 
     __slots__ = ("label", "lane", "tid", "runner", "client", "arm", "submit", "low", "high", "done", "irq",
-                 "raised", "irq_who", "in_order", "stated", "after_doorbell", "doubted")
+                 "raised", "irq_who", "in_order", "stated", "after_doorbell", "doubted", "reused", "own")
 
     def __init__(self, label, ns, tid):
         self.label, self.arm, self.submit, self.tid = label, ns, ns, tid
         self.runner = self.lane = self.client = self.low = self.high = self.done = self.irq = None
-        self.raised, self.doubted = None, False
+        self.raised, self.doubted, self.reused, self.own = None, False, False, False
         self.irq_who, self.in_order, self.stated, self.after_doorbell = "", True, False, False
 
 
@@ -58,15 +60,13 @@ class Jobs:
         self.contexts, self.submitters = contexts, submitters
         self.open, self.finished, self.counts, self.strange, self.shared = {}, [], Counter(), [], set()
         self.doubted = set()             # keys that two open jobs had, so whose end it is nobody knows
-        self.waiting = {}                # tid -> Job whose begin the next event of the thread brackets
+        self.fifo = set()                # keys that several jobs may have
 
-    def tick(self, event):
-        """Takes any event before others do."""
-        job = self.waiting.get(event.tid)
-        if job is not None and event.flags[2:3] in ("", "."):      # an interrupt's line is not the thread's
-            del self.waiting[event.tid]
-            if job.high is None:
-                job.high = event.ns
+    def hole(self):
+        """Events were lost: of which of them is the next end of a key of several jobs nobody knows."""
+        for key in self.fifo:
+            self.counts["no end seen"] += len(self.open.pop(key, ()))
+        self.fifo.clear()
 
     def submitted(self, key, job, many=False):
         """Opens a job. A key that is open already belongs to a job whose end was not seen."""
@@ -75,6 +75,8 @@ class Jobs:
             self.counts["no end seen"] += len(own)
             own.clear()
             self.doubted.add(key)
+        if many:
+            self.fifo.add(key)
         job.doubted = many or key in self.doubted
         own.append(job)
         self.submitters.add(job.tid)
@@ -112,6 +114,11 @@ class Jobs:
         if hop:
             self.shared.add(hop.ns)
 
+    def forget(self, wrong):
+        """Drops a set of Jobs that were none."""
+        self.finished = [job for job in self.finished if job not in wrong]
+        self.open = {key: [job for job in own if job not in wrong] for key, own in self.open.items()}
+
     def finish(self, holes, lanes):
         """Counts what is open at the end, and returns the Spans of all others by Lane. holes: [(since,
         until)] in which events were lost; lanes: number of a Lane -> what else is known of it."""
@@ -120,6 +127,8 @@ class Jobs:
         unseen = Unseen(apart(holes), apart(holes + [(ns, ns) for ns in ends]), self.shared)
         rings, unfinished = {}, [job for own in self.open.values() for job in own]
         for job in self.finished + unfinished:
+            # Why: the line that ended this one and that of the other's begin may be among the lost ones.
+            job.doubted |= job.reused and job.done is not None and in_hole(unseen.holes, job.arm, job.done)
             if job.lane is not None:
                 job.lane = lanes.get(job.lane.number, job.lane)
         for job in self.finished:
@@ -173,7 +182,10 @@ def settled(jobs, unfinished, unseen):
         if several:
             parallel.add(lane)
     spans, ends, usual, last, others = [], {}, usual_interrupts(jobs), None, -1
-    for n in sorted(range(len(jobs)), key=lambda n: jobs[n].done):
+    order = sorted(range(len(jobs)), key=lambda n: jobs[n].done)
+    open_at_end = [job for job in unfinished if not in_hole(unseen.holes, job.high, FOREVER)]
+    behind = still_there(jobs, order, open_at_end)
+    for n in order:
         job = jobs[n]
         high = bracket(job)[1]
         if last is not None and last.job.lane != job.lane:
@@ -185,7 +197,7 @@ def settled(jobs, unfinished, unseen):
             spans[-1] = last if last.end_error is None else one_interrupt(last)
             before = before._replace(earliest=None)
         start, error, why = starting(job, before, end.drawn, ordered, n in past)
-        if others > high:
+        if others > high or behind[n] < start:
             error, why = None, "start not known: another lane of this ring was busy"
         if in_hole(unseen.ends, high, job.done):
             error, why = None, "start not known: something was not seen meanwhile"
@@ -196,6 +208,19 @@ def settled(jobs, unfinished, unseen):
         spans.append(last)
         ends[job.lane] = end
     return spans
+
+
+def still_there(jobs, order, unfinished):
+    """[when the device had the earliest job of another lane that ended later]. order: of the jobs' ends."""
+    found, least = [FOREVER] * len(jobs), {}           # the lanes of the two earliest, the earliest first
+    later = [(job.lane, job.high) for job in unfinished]
+    for n in reversed(order):
+        for lane, high in later:
+            least[lane] = min(high, least.pop(lane, FOREVER))
+            least = dict(sorted(least.items(), key=lambda one: one[1])[:2])
+        found[n] = next((high for lane, high in least.items() if lane != jobs[n].lane), FOREVER)
+        later = [(jobs[n].lane, bracket(jobs[n])[1])]
+    return found
 
 
 def usual_interrupts(jobs):

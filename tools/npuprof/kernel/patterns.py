@@ -10,7 +10,7 @@ from ..base.files import read_bytes
 from ..base.messages import Refused
 
 BUILT_IN = pathlib.Path(__file__).with_name("devices.toml")
-STEPS = ("submit", "start", "end")
+STEPS = ("submit", "handed", "start", "end")
 TEXTS, FLAGS = ("name", "lane"), ("in_order", "fifo", "after_doorbell", "fence")
 PIECE = re.compile(r"\{(\w+)\}")
 NUMBER = re.compile(r"-?(?:0x[\da-fA-F]+|\d+)")

@@ -32,16 +32,16 @@ class Witness:
     def read(self):
         """Reads the text once. Returns self."""
         handlers, of_event, holes = self.fences.handlers | self.power.handlers, self.patterns.of_event, []
-        take, tick, waiting = self.contexts.take, self.jobs.tick, self.jobs.waiting
+        take = self.contexts.take
         for item in self.text.items():
             if type(item) is Hole:
                 self.jobs.shared |= self.contexts.hole(item)
+                self.jobs.hole()
+                self.fences.holes += 1
                 holes.append((item.since, item.until))
                 continue
             if item.name in MARKS:
                 continue
-            if waiting:
-                tick(item)
             take(item)
             handler = handlers.get(item.name)
             if handler:
@@ -52,7 +52,8 @@ class Witness:
         for thread in self.threads.values():
             self.contexts.at_end(thread, self.waits.last)
         self.waits.settle(apart(holes) if self.contexts.running else None)
-        self.spans = self.jobs.finish(holes, self.fences.lanes)
+        self.jobs.forget(self.fences.wrong())
+        self.spans = self.jobs.finish(holes, self.fences.known())
         self.counts["no begin seen"] += self.fences.edge_jobs()
         self.counts += {}
         self.note()
@@ -68,9 +69,9 @@ class Witness:
             job = self.jobs.get(key)
             if step == "submit":
                 self.submit(event, device, fields, key, job)
-            elif step == "start" and job is not None and job.high is None:
-                job.low = job.high = event.ns
-                job.stated = True
+            elif step in ("handed", "start") and job is not None and job.high is None:
+                job.high, job.stated = event.ns, step == "start"
+                job.low = event.ns if job.stated else job.low
             elif step == "end":
                 self.end(event, device, fields, key, job)
 
@@ -78,12 +79,13 @@ class Witness:
         if device.fence and job is not None:
             return                            # the scheduler has told it
         job = Job(":".join(str(fields[name]) for name in device.key), event.ns, event.tid)
-        job.lane = Lane(filled(device.name, fields), filled(device.lane, fields), None)
+        # Why the context: the lines of the scheduler for the same context may name the lane.
+        job.lane = Lane(filled(device.name, fields), filled(device.lane, fields),
+                        key[0] if device.fence else None)
         job.in_order, job.after_doorbell = device.in_order, device.after_doorbell
+        job.own, job.reused = True, not device.fence
         if device.after_doorbell:
             job.low = job.high = event.ns
-        else:
-            self.jobs.waiting[event.tid] = job
         self.jobs.submitted(key, job, device.fifo)
 
     def end(self, event, device, fields, key, job):
@@ -91,7 +93,7 @@ class Witness:
             if not device.fence or not self.fences.seen:
                 self.counts["no begin seen"] += 1
                 self.jobs.ended_unbegun(event)
-        elif job.lane.number is not None:
+        elif not job.own:
             self.jobs.told(job, event)        # the scheduler will close it
         else:
             self.jobs.ended(key, event)
