@@ -76,6 +76,15 @@ class Chrome(unittest.TestCase):
                          [{"a": {"b": [1]}, "c": 2}])
         self.assertEqual(dict(trace.left_out), {"unmatched E event": 1})
 
+    def test_end_of_the_trace(self):
+        """It is where the last span ends: what was begun before is around it. It may lie before 0."""
+        trace = loaded([e("B", 1, "begun"), e("X", 2, "inside", dur=30), e("b", 3, "async", id=1)])
+        self.assertEqual(spans(trace),
+                         [("async", 3000, 29000), ("begun", 1000, 31000), ("inside", 2000, 30000)])
+        self.assertEqual([trace.text(p) for i, p in enumerate(trace.parents) if trace.text(i) == "inside"],
+                         ["begun"])
+        self.assertEqual(spans(loaded([e("B", -50), e("i", -10)])), [("a", -50000, 40000)])
+
     def test_arrows(self):
         """One begin may have several ends, before it in time, too; category and id tell arrows apart."""
         trace = loaded([e("X", 0, dur=50, tid=t) for t in (1, 2, 3)]
@@ -148,14 +157,34 @@ class Chrome(unittest.TestCase):
         path.write_text("[" + text % ("out", "0.0004", "10.0004") + text % ("in", "5", "5.0008") + "]")
         trace = npuprof.load(path)
         self.assertEqual([trace.text(i) for i in range(2) if trace.parents[i] >= 0], ["in"])
-        trace = loaded([e("C", 1, args={"a": "1.5", "b": 2, "c": "x", "d": {}, "e": None}),
+        trace = loaded([e("C", 1, args={"a": "1.5", "b": 2, "c": "x", "d": {}, "e": None, "f": True}),
                         e("X", 5, dur=-2)])
         self.assertEqual([(c.key, c.values) for c in trace.counters], [("a", [1.5]), ("b", [2])])
-        self.assertEqual(dict(trace.left_out), {"counter value that is no number": 3, "negative duration": 1})
-        self.assertIn("3 counter values that are no number", trace.left_out_text())
+        self.assertEqual(dict(trace.left_out), {"counter value that is no number": 4, "negative duration": 1})
+        self.assertIn("4 counter values that are no number", trace.left_out_text())
         for command, to in ("convert", "-o t.csv"), ("export", "--sqlite t.db"):
             said = helpers.npuprof_py(command, helpers.scratch() / "t.json", *to.split()).stderr
-            self.assertIn("are left out: 3 counter values that are no number, 1 negative duration", said)
+            self.assertIn("are left out: 4 counter values that are no number, 1 negative duration", said)
+
+    def test_ids(self):
+        """A pid or tid of decimal digits is that number, whoever writes it; "0x10" is none, as for
+        Perfetto."""
+        trace = loaded([e("B", 1, pid="7", tid="3"), e("E", 4, pid=7, tid=3),
+                        e("X", 5, dur=1, pid=7.0, tid="03"),
+                        e("X", 6, dur=1, pid="0x10"), e("X", 6, dur=1, pid=16),
+                        e("X", 7, dur=1, pid="-1", tid="-2"), e("X", 8, dur=1, pid=-1, tid=-2),
+                        e("X", 9, dur=1, tid="\u0663"), e("X", 9, dur=1, tid="7 "),
+                        {"ph": "M", "name": "thread_name", "pid": 7, "tid": "3", "args": {"name": "main"}}])
+        self.assertFalse(trace.left_out)
+        self.assertEqual([(t.pid, t.tid) for t in trace.tracks],
+                         [(-1, -2), (1, "7 "), (1, "\u0663"), (7, 3), (16, 1), ("0x10", 1)])
+        self.assertEqual([trace.tracks[3].name, list(trace.track).count(3)], ["main", 2])
+
+    def test_too_large_for_a_database(self):
+        """The trace is named, and not the file that was begun."""
+        path = made.write(helpers.scratch() / "t.json", [e("X", 1, dur=1, pid=2**65)])
+        said = helpers.refused("export", path, "--sqlite", path.with_suffix(".db"))
+        self.assertIn(f"{path}: a number of the trace does not fit 64 bits", said)
 
     def test_only_pairs(self):
         """Spans that are all asynchronous; and what has none is refused with what was there."""

@@ -63,7 +63,7 @@ def run(arguments):
     tell_left_out(path, trace)
     if database:
         with whole_file(database) as file:
-            write_sqlite(trace, file.name)
+            write_sqlite(trace, file.name, database)
     if folder:
         write_parquet(trace, folder)
     if arguments.ctf:

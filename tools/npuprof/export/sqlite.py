@@ -12,8 +12,8 @@ SETTINGS = ("PRAGMA page_size=4096", "PRAGMA journal_mode=OFF", "PRAGMA synchron
             "PRAGMA locking_mode=EXCLUSIVE", "PRAGMA cache_size=-65536", f"PRAGMA user_version={VERSION}")
 
 
-def write_sqlite(trace, path):
-    """Writes the tables, views and indexes into the empty file `path`."""
+def write_sqlite(trace, path, output):
+    """Writes the tables, views and indexes into the empty file `path`, which will be `output`."""
     database = sqlite3.connect(path, isolation_level=None)
     try:
         for setting in SETTINGS:
@@ -30,9 +30,9 @@ def write_sqlite(trace, path):
             database.execute(text)
         database.execute("COMMIT")
     except OverflowError:
-        raise Refused(f"{path}: a number of the trace does not fit 64 bits, which SQLite needs; "
+        raise Refused(f"{trace.path}: a number of the trace does not fit 64 bits, which SQLite needs; "
                       "`check` names the event") from None
     except sqlite3.Error as error:
-        raise Refused(f"{path}: SQLite cannot write it: {error}") from None
+        raise Refused(f"{output}: SQLite cannot write it: {error}") from None
     finally:
         database.close()

@@ -20,6 +20,7 @@ from .track_names import name_tracks
 METADATA = {"thread_name", "thread_sort_index", "process_name", "process_labels", "process_sort_index"}
 POINTS = "iIRPO" + STEPS          # phases of events without a length
 TIME_LIMIT_US = 4 * 10**15        # 64 bits hold the sum of two such times in ns
+ID_TEXT = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def is_whole(value):
@@ -27,14 +28,14 @@ def is_whole(value):
 
 
 def number_of(value):
-    """A number, also one that is written as a text; None: it is none."""
+    """A number, also one that is written as a text; None: it is none, as true and false are."""
     if isinstance(value, str):
         try:
             value = Decimal(value)
         except ArithmeticError:
             return None
         return value if value.is_finite() else None
-    return value if isinstance(value, (int, float, Decimal)) else None
+    return value if isinstance(value, (int, float, Decimal)) and type(value) is not bool else None
 
 
 class BadEvent(NotJson):
@@ -79,13 +80,15 @@ class EventReader(Pairs):
             if phase != "C" or type(event.get("entries")) is not list:
                 self.trace.left_out[f"{phase} event without ts"] += 1
                 return
-        self.last_ns = max(self.last_ns, ts or 0)
+        if ts is not None:
+            self.last_ns = max(self.last_ns, ts)
         if phase == "X" or phase == "B":
             endless = phase == "B" or event.get("dur") is None
             duration = 0 if endless else self.length(event["ts"], event["dur"])
             if duration is None:
                 raise BadEvent(position or 0, f"dur {shown(event.get('dur'))} of an event is no time")
             self.trace.left_out["negative duration"] += duration < 0
+            self.last_ns = max(self.last_ns, ts + duration)
             self.span(ids, event, ts, duration, args)
             if phase == "B":
                 self.begun.setdefault(ids, []).append(len(self.trace) - 1)
@@ -122,7 +125,10 @@ class EventReader(Pairs):
             self.trace.left_out[f"{key} metadata event"] += 1
 
     def id_key(self, value):
-        """A pid or tid: a whole number, or a text for anything else."""
+        """A pid or tid: a whole number, also one that is written as a text of decimal digits, as Perfetto
+        reads it; or a text for anything else, such as "0x10"."""
+        if type(value) is str and ID_TEXT.fullmatch(value):
+            return int(value)
         if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
             if abs(value) <= DOUBLE_MAX and value == int(value):
                 return int(value)
@@ -131,7 +137,7 @@ class EventReader(Pairs):
     def nanoseconds(self, value):
         """A time in µs as whole ns; None: it is no time, or out of bounds."""
         value = number_of(value)
-        if value is None or type(value) is bool or not abs(value) < TIME_LIMIT_US:
+        if value is None or not abs(value) < TIME_LIMIT_US:
             return None
         return value * 1000 if type(value) is int else round(value * 1000)
 

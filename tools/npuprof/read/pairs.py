@@ -32,7 +32,8 @@ class Pairs:
         self.ended = {}               # (pid, tid) -> (ns, name, arguments) of E events
         self.ends = {}                # (name, what tells the arrow from others) -> (ns, phase, track)
         self.asyncs = {}              # what tells it from others -> (ns, ends, name, event, pid)
-        self.endless, self.last_ns = [], 0      # rows of X events without a dur; the time of the last event
+        self.endless = []             # rows of X events without a dur
+        self.last_ns = -2**63         # the end of the trace: of its last span, or its last event
 
     # ---- Arrows
 
