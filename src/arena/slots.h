@@ -95,8 +95,9 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, bool fresh, cons
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
     }
-    NPUPROF_STORE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
+    /* Why this order: who reads the number finds that the slot had an owner before (read/hand.h). */
     NPUPROF_STORE_(&slot->head.owners, slot->head.owners + 1);
+    NPUPROF_STORE_RELEASE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;

@@ -58,8 +58,8 @@ typedef struct npuprof_read_span {
     uint64_t start_ticks, end_ticks;   /* device ticks, extended to 64 bits */
     uint32_t epoch;                /* counts the resets of the device's counter */
     uint32_t device, engine;       /* number of the device, from 1, 0: none; number of its PE */
-    uint32_t thread, native_id;    /* number of the thread in the trace; the system's number of the thread
-                                      that has this row now, 0: unknown */
+    uint32_t thread, native_id;    /* number of the thread in the trace; the system's number of the thread,
+                                      0: not known: other threads had this row, too, or a handler */
     const char *name, *category;   /* never NULL. Of a state of a memory pool: its tag, and the pool */
     const char *track;             /* name of device, thread or npuprof_span() track; "": the
                                       thread has no name */

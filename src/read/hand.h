@@ -125,7 +125,9 @@ static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read_item_ *item,
                             (item->args_lost ? NPUPROF_READ_ARGS_LOST : 0));
     span.id = npuprof_image_span_id_(im, ev->tid, ev->position);
     span.thread = ev->tid;
-    span.native_id = NPUPROF_LOAD_(&slot->os_tid);
+    const uint32_t native_id = NPUPROF_LOAD_ACQUIRE_(&slot->os_tid);
+    const bool is_its = NPUPROF_LOAD_(&slot->owners) == 1 && !slot->context;      /* see slots.h */
+    span.native_id = is_its ? native_id : 0;
     span.name = npuprof_image_text_(im, ev->name, &length);
     span.category = npuprof_image_text_(im, ev->category, &length);
     span.args = args;

@@ -41,7 +41,7 @@ NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *s
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
     else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, true, &held);
     if (other) {
-        NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
+        NPUPROF_STORE_RELEASE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;

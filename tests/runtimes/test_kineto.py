@@ -28,7 +28,7 @@ class Kineto(unittest.TestCase):
     def test_each_span_of_the_session_once(self):
         wanted = sorted((job, own[2]) for job, own in self.truth.items()
                         if own[2] not in ("before the session", "after the end"))
-        self.assertEqual(len(wanted), 2 * RUNS + 2)
+        self.assertEqual(len(wanted), 2 * RUNS + 4)
         self.assertEqual(sorted((a["args"]["job"], a["name"]) for a in self.activities), wanted)
         self.assertEqual(self.session, {"device": [0, "drifting", "NPU 0"], "resources": 2, "errors": 0,
                                         "lost": 0, "seen": len(wanted), "status": 1})
@@ -47,7 +47,8 @@ class Kineto(unittest.TestCase):
         """Ids of 64 bits, of which Kineto keeps 32."""
         found = set()
         for a in self.activities:
-            if a["name"] == "of no operator":
+            # The system's number of a row's thread is not known once the row had two.
+            if a["name"] in ("of no operator", "first of a row", "second of a row"):
                 self.assertEqual((a["id"], a["flow"], a["linked"]), (0, [0, 0, 0], -1))
                 continue
             found.add(a["id"])

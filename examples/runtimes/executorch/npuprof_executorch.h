@@ -258,7 +258,7 @@ private:
     static bool give(void *user, const npuprof_read_span *span)
     {
         Given &given = *static_cast<Given *>(user);
-        char text[160];
+        char text[192];                          /* all numbers at their longest: 168 */
         if (span->flags & NPUPROF_READ_POINT) return true;
         if (span->flags & NPUPROF_READ_NO_TIME) {
             given.without_time++;

@@ -7,6 +7,7 @@
 #include "npuprof_npu.h"
 #include "npuprof_kineto.h"
 #include "drifting_npu.h"
+#include <atomic>
 #include <thread>
 
 using libkineto::ActivityType;
@@ -50,6 +51,24 @@ static void run_operators(libkineto::IActivityProfilerSession *session, int firs
     drifting_run("of no operator", 5000);
 }
 
+/* A thread without an operator submits, and ends. Another one takes its row, within an operator that began
+   before that. */
+static void run_in_one_row(libkineto::IActivityProfilerSession *session)
+{
+    std::atomic<int> step(0);
+    std::thread second([&] {
+        session->pushCorrelationId(1);
+        step = 1;
+        while (step < 2) std::this_thread::yield();
+        drifting_run("second of a row", 5000);
+        session->popCorrelationId();
+    });
+    while (step < 1) std::this_thread::yield();
+    std::thread(drifting_run, "first of a row", 5000).join();
+    step = 2;
+    second.join();
+}
+
 static void show(const libkineto::GenericTraceActivity &a)
 {
     const auto *const op = static_cast<const Operator *>(a.linked);
@@ -74,9 +93,13 @@ static std::unique_ptr<libkineto::CpuTraceBuffer> profile(int runs)
     const std::set<ActivityType> wanted = { ActivityType::CONCURRENT_KERNEL, ActivityType::GPU_MEMCPY };
     auto session = profiler.configure(0, 0, wanted, {});
     session->start();
-    std::thread other(run_operators, session.get(), runs, runs);
+    std::thread other([&] {
+        PROF_THREAD_NAME("other");               /* so that its row stays its own */
+        run_operators(session.get(), runs, runs);
+    });
     run_operators(session.get(), 0, runs);
     other.join();
+    run_in_one_row(session.get());
     session->stop();
     drifting_run("after the end", 5000);
     const auto linked = [](int32_t id) -> const libkineto::ITraceActivity * { return &operators[id]; };
