@@ -235,6 +235,20 @@ class Tools(unittest.TestCase):
         beside = {track.name for track in trace.tracks if track.kind == "other"}
         self.assertEqual(beside, {"GPU 0 stream 7 annotations", "PyTorch Profiler"})
 
+    def test_calls_of_one_number(self):
+        """Of two processes: it is not known whose job it is. One inside the other is one call."""
+        def calls(*begins, pid=77):
+            launches = [made.x("launch", pid + n * (pid > 99), 77, at, length, "cuda_runtime", correlation=5)
+                        for n, (at, length) in enumerate(begins)]
+            trace = loaded([made.x("k", 0, 7, 10, 5, "kernel", correlation=5), *launches], schemaVersion=1)
+            return [(f.from_ns, f.to_ns) for f in trace.flows], trace.notes[0]
+        arrows, note = calls((1, 2), (100, 2), pid=100)
+        self.assertEqual(arrows, [])
+        self.assertIn("1 jobs have no launch", note)
+        self.assertEqual(calls((1, 2), (8, 1))[0], [])
+        for both in ((1, 6), (2, 3)), ((2, 3), (1, 6)):
+            self.assertEqual(calls(*both)[0], [(1000, 10000)])
+
     def test_onnx(self):
         trace = self.load("onnx.json", provider="QNNExecutionProvider", kernels=True)
         self.assertEqual(trace.tool, "ONNX Runtime")

@@ -50,6 +50,11 @@ class Mistakes(unittest.TestCase):
         """Among several, too: what is missing is no damaged trace."""
         self.assertIn("no.json: cannot be read", helpers.refused("report", self.runs[0], "no.json"))
 
+    def test_a_name_that_is_empty(self):
+        """As of a variable that is not set."""
+        for words in ("check", ""), ("convert", "", "-o", "t.csv"), ("convert", self.runs[0], "-o", ""):
+            self.assertIn("the name of a file is empty", helpers.refused(*words))
+
     def test_counters_alone(self):
         path = trace("counters.json", *({"ph": "C", "name": "queue", "ts": n, "args": {"value": n}}
                                         for n in range(3)))

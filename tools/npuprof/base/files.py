@@ -33,8 +33,15 @@ def unpacked_limit(file):
 piped = {}             # the path of a pipe -> a temporary file with all that came: a pipe can be read once
 
 
+def refuse_nameless(path):
+    """No other sentence could show such a name."""
+    if not path:
+        raise Refused("the name of a file is empty: is it a variable of the shell that is not set?")
+
+
 def open_input(path):
     """Opens an input to read bytes, from its start. "-" is standard input; a pipe is read to its end."""
+    refuse_nameless(path)
     if path in piped:
         return again(piped[path])
     file = open(0, "rb", closefd=False) if path == "-" else open(path, "rb")
@@ -117,6 +124,7 @@ def check_output(path, endings, *inputs):
     """Refuses an output that is one of the inputs (None is skipped) or has another extension.
 
     Call it before the work begins."""
+    refuse_nameless(path)
     for other in inputs:
         try:
             if other is not None and os.path.samefile(path, other):

@@ -26,7 +26,7 @@ def is_of(places):
 
 
 def place(places):
-    trace, callers, jobs = places.trace, {}, 0
+    trace, jobs = places.trace, 0
     base = places.top.get("baseTimeNanoseconds")
     trace.base_ns = base if type(base) is int and 0 < base < 2**62 else 0
     for i in range(len(trace)):
@@ -35,7 +35,7 @@ def place(places):
             jobs += 1
             places.job(i)
         elif cat in CALLS and "correlation" in places.args(i):
-            callers[str(places.args(i)["correlation"])] = i
+            places.call(places.args(i)["correlation"], i)
         elif (step := STEP.fullmatch(trace.text(i))) and not cat.startswith("gpu_"):
             trace.kind[i], trace.name[i] = INFERENCE, trace._numbers[step[1]]
             trace._args.setdefault(i, {})["step"] = int(step[2])
@@ -51,7 +51,7 @@ def place(places):
         if trace.kind[i] != DEVICE:
             places.aside(i, "{} stream {} annotations".format(*lanes[trace.track[i]]))
         elif i not in arrived:
-            caller = callers.get(str(places.args(i).get("correlation")))
+            caller = places.caller(places.args(i).get("correlation"))
             if caller is not None:
                 places.submitted(i, caller)
                 arrived.add(i)

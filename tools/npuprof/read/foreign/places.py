@@ -23,6 +23,7 @@ class Places:
         self.keys = {number: key for key, number in reader.tracks.items()}
         self.categories = {self.trace.names[number] for number in set(self.trace.cat)}
         self.jobs, self.device_tracks = {}, set()      # (track, start) -> row of a job; their tracks
+        self.calls = {}                                # number -> row of the call; None: of several
 
     # ---- What the file says
 
@@ -89,6 +90,22 @@ class Places:
         trace = self.trace
         trace.flows.add(trace._numbers["submit"], trace.track[caller], trace.start[caller], trace.track[row],
                         trace.start[row])
+
+    def call(self, number, i):
+        """Row i is the call of that number. If another call has it, too, as of another process, the number
+        does not say whose a job is; one inside the other is one call."""
+        trace, number = self.trace, str(number)
+        other = self.calls.setdefault(number, i)
+        if other is not None and other != i:
+            outer, inner = sorted((i, other), key=trace.dur.__getitem__, reverse=True)
+            behind = trace.start[inner] - trace.start[outer]
+            is_one = trace.track[outer] == trace.track[inner] and \
+                0 <= behind <= trace.dur[outer] - trace.dur[inner]
+            self.calls[number] = outer if is_one else None
+
+    def caller(self, number):
+        """The row of the call of that number; None: there is none, or it is not known which."""
+        return self.calls.get(str(number))
 
     def note(self, sentence):
         self.trace.notes.append(sentence)

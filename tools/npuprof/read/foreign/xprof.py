@@ -77,13 +77,13 @@ def steps(places, modules, ops):
 
 def arrows(places):
     """Submissions: the arrows that the file has, else the call of the same correlation."""
-    trace, callers = places.trace, {}
+    trace = places.trace
     arrived = places.submit_arrows()
     for i in range(len(trace)):
         number = places.args(i).get(CORRELATION)
         if number is not None and not trace.kind[i]:
-            callers[str(number)] = i
-    for i in sorted(places.jobs.values()) if callers else ():
-        caller = callers.get(str(places.args(i).get(CORRELATION)))
+            places.call(number, i)
+    for i in sorted(places.jobs.values()) if places.calls else ():
+        caller = places.caller(places.args(i).get(CORRELATION))
         if caller is not None and i not in arrived:
             places.submitted(i, caller)
