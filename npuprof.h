@@ -1532,8 +1532,8 @@ typedef struct npuprof_read_span {
     uint64_t start_ticks, end_ticks;   /* device ticks, extended to 64 bits */
     uint32_t epoch;                /* counts the resets of the device's counter */
     uint32_t device, engine;       /* number of the device, from 1, 0: none; number of its PE */
-    uint32_t thread, native_id;    /* number of the thread in the trace; the system's number of the thread
-                                      that has this row now, 0: unknown */
+    uint32_t thread, native_id;    /* number of the thread in the trace; the system's number of the thread,
+                                      0: not known: other threads had this row, too, or a handler */
     const char *name, *category;   /* never NULL. Of a state of a memory pool: its tag, and the pool */
     const char *track;             /* name of device, thread or npuprof_span() track; "": the
                                       thread has no name */
@@ -9915,8 +9915,9 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, boo
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
     }
-    NPUPROF_STORE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
+    /* Why this order: who reads the number finds that the slot had an owner before (read/hand.h). */
     NPUPROF_STORE_(&slot->head.owners, slot->head.owners + 1);
+    NPUPROF_STORE_RELEASE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
@@ -12443,7 +12444,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npu
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
     else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, true, &held);
     if (other) {
-        NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
+        NPUPROF_STORE_RELEASE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;
@@ -17451,7 +17452,9 @@ NPUPROF_OWN_ static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read
                             (item->args_lost ? NPUPROF_READ_ARGS_LOST : 0));
     span.id = npuprof_image_span_id_(im, ev->tid, ev->position);
     span.thread = ev->tid;
-    span.native_id = NPUPROF_LOAD_(&slot->os_tid);
+    const uint32_t native_id = NPUPROF_LOAD_ACQUIRE_(&slot->os_tid);
+    const bool is_its = NPUPROF_LOAD_(&slot->owners) == 1 && !slot->context;      /* see slots.h */
+    span.native_id = is_its ? native_id : 0;
     span.name = npuprof_image_text_(im, ev->name, &length);
     span.category = npuprof_image_text_(im, ev->category, &length);
     span.args = args;
