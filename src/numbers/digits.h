@@ -37,18 +37,24 @@ NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
     return (pairs << 8) - tens * ((10 << 8) - 1);
 }
 
+/* Why apart: else gcc inlines the function into itself, in 859 bytes of code. */
+static char *npuprof_digits_long_uint_(char *p, uint64_t v);
+
 NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
-    if (NPUPROF_UNLIKELY_(v >= 100000000)) {
-        const uint64_t high = v / 100000000;
-        p = npuprof_digits_uint_(p, high);
-        npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
-        return p + 8;
-    }
+    if (NPUPROF_UNLIKELY_(v >= 100000000)) return npuprof_digits_long_uint_(p, v);
     const uint64_t digits = npuprof_digits_eight_(v);
     const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
     npuprof_digits_store_(p, (digits | NPUPROF_DIGITS_ZEROS_) >> 8 * zeros);
     return p + 8 - zeros;
+}
+
+static NPUPROF_NOINLINE_ char *npuprof_digits_long_uint_(char *p, uint64_t v)
+{
+    const uint64_t high = v / 100000000;
+    p = npuprof_digits_uint_(p, high);
+    npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
+    return p + 8;
 }
 
 static inline char *npuprof_digits_int_(char *p, int64_t v)

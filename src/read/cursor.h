@@ -28,12 +28,13 @@ typedef struct npuprof_cursor_ {
     uint64_t last_ticks;
 } npuprof_cursor_;
 
-/* A plain record: one unit and its arguments, with nothing else that belongs to it. A span, or an event; its
-   site says which. Or a RESULT, which is its site then. Most records are plain spans. */
+/* A plain record: one unit and its arguments, with nothing else that belongs to it but one unit FINISHED or
+   MEMORY. A span, or an event; its site says which. Or a RESULT, which is its site then. Most records are
+   plain spans. */
 typedef struct npuprof_plain_ {
     uint64_t start, end;                   /* end: of an event, its value */
     uint32_t site;
-    const npuprof_unit_ *behind;           /* the arguments end there; they begin behind the record's unit */
+    const npuprof_unit_ *args, *behind;    /* the arguments begin and end there */
 } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
@@ -105,6 +106,12 @@ NPUPROF_HOT_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ 
     ev->end = im->open_until;
 }
 
+/* What changed a pool, from the payload of its MEMORY unit. */
+NPUPROF_HOT_ static inline int64_t npuprof_cursor_change_(uint64_t payload)
+{
+    return (int64_t)(payload >> 2) * ((payload & 1) ? 1 : -1);
+}
+
 /* The units with control ids behind a head. Returns the first one that is none of these. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *
 npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
@@ -117,7 +124,7 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
             ev->second = u->w1;
         } else if (control == NPUPROF_CONTROL_MEMORY_) {
             ev->second = u->w1;
-            ev->change = (int64_t)(payload >> 2) * ((payload & 1) ? 1 : -1);
+            ev->change = npuprof_cursor_change_(payload);
         } else if (control == NPUPROF_CONTROL_DEVICE_) {
             ev->device = (uint32_t)payload & 0xFF;
             ev->pe = (uint32_t)(payload >> 8) & 0xFFFF;
@@ -252,7 +259,8 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     }
     if (known && npuprof_kind_nests_(kind)) {
         npuprof_cursor_decode_end_(im, ev);
-        if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
+        const uint32_t id = at ? npuprof_unit_load_id_(at) : ev->site;
+        if (id != ev->site) site = npuprof_image_site_(im, id);
         ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);
     }
     ev->args = npuprof_cursor_decode_controls_(u, end, ev);
@@ -297,12 +305,14 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    p->behind = u + 1;
-    if (NPUPROF_UNLIKELY_(npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_)) {
+    p->args = p->behind = u + 1;
+    uint32_t next = npuprof_unit_load_id_(u + 1);
+    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_)) {
         if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
-        p->behind = npuprof_cursor_skip_args_(u + 1, c->end);
-        const uint32_t next = npuprof_unit_load_id_(p->behind);
+        p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
+        p->behind = npuprof_cursor_skip_args_(p->args, c->end);
         if (p->behind >= c->end) return false;
+        next = npuprof_unit_load_id_(p->behind);
         if (next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_) return false;
     }
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));

@@ -52,11 +52,20 @@ NPUPROF_COLD_ static bool npuprof_list_grow_(npuprof_list_ *l)
     return true;
 }
 
-/* False: the system has no memory for it. */
-NPUPROF_HOT_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+/* Where the next element goes: it is there once l->count counts it. NULL: the system has no memory for it. */
+static void *npuprof_list_room_(npuprof_list_ *l)
 {
-    if (l->count == l->capacity && !npuprof_list_grow_(l)) return false;
-    memcpy(l->at + l->count++ * l->bytes, element, l->bytes);
+    if (l->count == l->capacity && !npuprof_list_grow_(l)) return NULL;
+    return l->at + l->count * l->bytes;
+}
+
+/* False: the system has no memory for it. */
+static bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+{
+    void *const room = npuprof_list_room_(l);
+    if (!room) return false;
+    memcpy(room, element, l->bytes);
+    l->count++;
     return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "image.h"
+#include "cursor.h"
 #include "time.h"
 
 /* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
@@ -29,10 +30,80 @@ NPUPROF_HOT_ static bool npuprof_placed_is_before_(const void *one, const void *
     return a->locator < b->locator;
 }
 
+/* ---- A walk over the records of some kinds, a bit for each, of a slot that its cursor was put at */
+
+typedef struct npuprof_place_walk_ {
+    npuprof_cursor_ cursor;
+    uint32_t kinds;
+    struct { uint32_t site, kind, name; } met[256];    /* those met last */
+} npuprof_place_walk_;
+
+static void npuprof_place_begin_(npuprof_place_walk_ *w, uint32_t kinds)
+{
+    w->kinds = kinds;
+    memset(w->met, 0, sizeof w->met);
+}
+
+/* Fills in what npuprof_place_() reads of the plain record *p at c->at, which has a name. False: it must be
+   decoded. */
+static bool npuprof_place_fill_(const npuprof_place_walk_ *w, const npuprof_plain_walk_ *c,
+                                const npuprof_plain_ *p, npuprof_event_ *ev)
+{
+    const npuprof_cursor_ *const cursor = &w->cursor;
+    const npuprof_unit_ *const more = c->at + 1;
+    const uint64_t w0 = npuprof_unit_load_w0_(more), unit = (uint64_t)(c->at - cursor->units);
+    const bool finished = ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_FINISHED_;
+    ev->kind = w->met[p->site % 256].kind;
+    if (finished != (ev->kind == NPUPROF_KIND_FINISHED)) return false;
+    ev->name = w->met[p->site % 256].name;
+    ev->start = ev->host_ticks = p->start;
+    ev->value = p->end;
+    ev->track = (uint32_t)(w0 >> NPUPROF_ID_BITS_);
+    ev->second = npuprof_unit_load_w1_(more);
+    ev->has_link = false;
+    ev->locator = ((uint64_t)(cursor->chunk - 1) * cursor->image->units + unit) << 1 | cursor->first;
+    return true;
+}
+
+/* Goes over the plain records that come next, as long as their sites were met, up to one of the kinds. False:
+   the record at the cursor must be decoded. Why: most records are plain, and few are of the kinds. */
+static bool npuprof_place_plain_(npuprof_place_walk_ *w, npuprof_event_ *ev)
+{
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->cursor);
+    npuprof_plain_ p;
+    bool found = false;
+    while (!found && npuprof_cursor_peek_plain_(&c, &p)) {
+        const bool met = w->met[p.site % 256].site == p.site;
+        if (!met && p.site != NPUPROF_CONTROL_RESULT_) break;
+        found = met && (w->kinds >> w->met[p.site % 256].kind & 1);
+        if (found && !npuprof_place_fill_(w, &c, &p, ev)) {
+            found = false;
+            break;
+        }
+        c.at = p.behind;
+    }
+    npuprof_cursor_end_plains_(&w->cursor, &c);
+    return found;
+}
+
+/* The next one; of others than device spans *ev has only what npuprof_place_() reads. False: there are no
+   more. */
+static bool npuprof_place_next_(npuprof_place_walk_ *w, npuprof_event_ *ev)
+{
+    for (;;) {
+        if (npuprof_place_plain_(w, ev)) return true;
+        if (!npuprof_cursor_next_event_(&w->cursor, ev)) return false;
+        w->met[ev->site % 256].site = ev->site;
+        w->met[ev->site % 256].kind = ev->kind;
+        w->met[ev->site % 256].name = ev->name;
+        if (w->kinds >> ev->kind & 1) return true;
+    }
+}
+
 static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
-    const uint64_t pe = (uint64_t)ev->device << 32 | ev->pe;
-    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | pe;
+    if (ev->kind == NPUPROF_KIND_DEVICE)
+        return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
     if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
     return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
 }

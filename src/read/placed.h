@@ -72,45 +72,31 @@ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *e
     return 0;
 }
 
-/* Moves the cursor over plain records of sites that are known to be unwanted. Why: most records are, and need
-   not be decoded. */
-static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const uint32_t unwanted[256])
-{
-    const uint32_t end = c->plain_begin + c->plain_count;
-    uint32_t unit = c->unit;
-    for (; unit >= c->plain_begin && unit < end; unit++) {
-        const uint32_t site = npuprof_unit_load_id_(c->units + unit);
-        if (site - 1 >= NPUPROF_CONTROL_ - 1 || unwanted[site % 256] != site) break;
-        if (npuprof_unit_load_id_(c->units + unit + 1) >= NPUPROF_CONTROL_) break;
-    }
-    c->unit = unit;
-}
-
 /* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
 static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
                                   npuprof_list_ *events)
 {
     npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
-    npuprof_cursor_ c;
-    npuprof_placed_ p;
+    npuprof_place_walk_ c;
     const npuprof_slot_head_ *slot = NULL;
-    uint32_t unwanted[256];
-    const bool async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
-    memset(unwanted, 0, sizeof unwanted);
+    npuprof_place_begin_(&c, kinds | (kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1) << NPUPROF_KIND_ASYNC_END);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        while (npuprof_placed_skip_plain_(&c, unwanted), npuprof_cursor_next_event_(&c, &ev)) {
-            const size_t at = events->count;
-            if (async && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) {
-                const npuprof_async_ event = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
-                if (!npuprof_list_add_(events, &event)) return ENOMEM;
-            } else if (!(kinds >> ev.kind & 1)) {
-                unwanted[ev.site % 256] = ev.site;
+        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
+        while (npuprof_place_next_(&c, &ev)) {
+            const bool ends = ev.kind == NPUPROF_KIND_ASYNC_END;
+            npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(spans);
+            if (!p) return ENOMEM;
+            p->event = events->count;
+            if (ends || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
+                npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
+                if (!event) return ENOMEM;
+                event->id = ev.value;
+                event->ns = npuprof_image_ns_(im, ev.start);
+                event->span = 0;
+                events->count++;
             }
-            if (!(kinds >> ev.kind & 1) || !npuprof_place_(im, caches, &ev, &p)) continue;
-            p.event = at;
-            if (!npuprof_list_add_(spans, &p)) return ENOMEM;
+            spans->count += !ends && npuprof_place_(im, caches, &ev, p);
         }
     }
     return 0;

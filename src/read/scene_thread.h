@@ -26,6 +26,7 @@ static void npuprof_scene_close_(npuprof_scene_ *s, uint32_t lane, int64_t until
 
 static void npuprof_scene_close_all_(npuprof_scene_ *s, int64_t until)
 {
+    if (!s->output->end) return;
     for (uint32_t lane = 0; lane < s->lanes->count; lane++) npuprof_scene_close_(s, lane, until);
 }
 

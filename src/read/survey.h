@@ -21,6 +21,7 @@
 
 /* What a trace spans, in host ticks: from the earliest stamp, as a distance from the first anchor, to the
    last one. Of device and finished spans the moment of recording counts, and for the last stamp only. */
+#define NPUPROF_OWN_STAMPS_ (1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED)
 typedef struct npuprof_extent_ {
     int64_t earliest;
     uint64_t last, newest_open;            /* newest_open: the start of the last span that is still open, */
@@ -37,8 +38,7 @@ static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
 static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
 {
     const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
-    const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
-    if (!own_stamps && start < x->earliest) x->earliest = start;
+    if (!(NPUPROF_OWN_STAMPS_ >> ev->kind & 1) && start < x->earliest) x->earliest = start;
     x->last = npuprof_extent_newest_(x->last, ev);
     if (!npuprof_kind_nests_(ev->kind) || !ev->unfinished) return;
     if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
@@ -58,6 +58,7 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
     uint32_t passed = 0;
+    const uint32_t longer = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_MEMORY;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
         if (site >> 8 != p.site && p.site == NPUPROF_CONTROL_RESULT_) {
@@ -66,10 +67,12 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
         }
         if (site >> 8 != p.site) break;
         const bool nests = npuprof_kind_nests_(site & 0xFF);
+        if (p.args != c.at + 1 && !(longer >> (site & 0xFF) & 1)) break;
         if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
         const uint64_t at = nests ? p.end : p.start;
         if (at > newest) newest = at;
-        if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
+        if ((int64_t)(p.start - first) < earliest && !(NPUPROF_OWN_STAMPS_ >> (site & 0xFF) & 1))
+            earliest = (int64_t)(p.start - first);
         c.at = p.behind;
         passed++;
     }
@@ -111,15 +114,15 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
-    npuprof_cursor_ c;
+    npuprof_place_walk_ c;
     npuprof_placed_ p;
     int64_t last_ns = INT64_MIN;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
+    npuprof_place_begin_(&c, NPUPROF_OWN_STAMPS_);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        while (npuprof_cursor_next_event_(&c, &ev)) {
-            if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
+        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
+        while (npuprof_place_next_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
@@ -190,7 +193,6 @@ static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last
 /* Opens what is to be read, and goes through its events. */
 static void npuprof_image_open_(npuprof_image_ *im)
 {
-    const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
     (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
@@ -207,7 +209,7 @@ static void npuprof_image_open_(npuprof_image_ *im)
        anchor, and viewers drop events with negative times. */
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
     npuprof_survey_pauses_(im);
-    if (im->kinds & placed) npuprof_survey_placed_(im, x.open);
+    if (im->kinds & NPUPROF_OWN_STAMPS_) npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
        and viewers show no span without length. */
     if (x.open && x.newest_open >= im->open_until)

@@ -86,6 +86,13 @@ NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npup
     npuprof_walk_enter_(w, p->start, p->end, position);
 }
 
+/* The same for an event that is no span. What else the walk knows of it stays unknown. */
+NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, const npuprof_plain_ *p)
+{
+    npuprof_walk_leave_(w, p->start, false);
+    w->warm_up = w->depth && w->warm[w->depth - 1];
+}
+
 /* The thread's next event. False: there are no more. */
 static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {

@@ -109,7 +109,7 @@ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     memcpy(p, cached->text + cached->length, cached->last);
     p += cached->last;
-    w->out.used = (size_t)(p - w->out.bytes);
+    npuprof_out_take_(&w->out, p);
 }
 
 /* The cached text of a span without arguments, made if it is new. NULL: it is too long for the cache. */

@@ -55,9 +55,10 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
 }
 
 /* The same for an event of a track and site, up to its first number: `spell` writes it, once for each key
-   (span_text.h). key 0: each time. What is written must follow from the key. */
-static void npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_scene_event_ *e,
-                                             void (*spell)(npuprof_work_ *w, const npuprof_scene_event_ *e))
+   (span_text.h). key 0: each time. What is written must follow from the key. Returns where the rest goes;
+   there is space for three numbers. */
+static char *npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_scene_event_ *e,
+                                 void (*spell)(npuprof_work_ *w, const npuprof_scene_event_ *e))
 {
     npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
     npuprof_out_ aside;
@@ -67,12 +68,9 @@ static void npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_sc
         spell(w, e);
         fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
-    if (fits) {
-        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        w->out.used = (size_t)(npuprof_span_text_copy_(p, cached) - w->out.bytes);
-    } else {
-        spell(w, e);
-    }
+    if (!fits) spell(w, e);
+    char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    return fits ? npuprof_span_text_copy_(p, cached) : p;
 }
 
 /* What the text of an event is cached by; 0: not at all. Why not what a device did at one moment: its kind is
@@ -126,18 +124,14 @@ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
 
 /* ---- Events */
 
-static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
-{
-    if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(o, (int64_t)bits);
-    else if (kind == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(o, bits);
-    else npuprof_out_real_(o, bits);
-}
-
-static void npuprof_json_facts_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+/* All but the change of a pool, the last one: it does not follow from the site. */
+static void npuprof_json_spell_facts_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
     npuprof_out_ *const o = &w->out;
+    npuprof_out_puts_(o, ",\"args\":{");
+    o->fresh = true;
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
-        if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
+        if (fact->key == NPUPROF_FACT_CHANGE_) continue;
         npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
         if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
         else npuprof_out_value_(o, fact);
@@ -152,9 +146,11 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
     if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
     npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
     npuprof_value_ v;
-    npuprof_out_puts_(o, ",\"args\":{");
-    o->fresh = true;
-    if (e->fact_count) npuprof_json_facts_(w, e);
+    const uint64_t key = e->derived ? npuprof_json_key_(e) : 0;
+    const uint64_t facts = key ? key + NPUPROF_JSON_DERIVED_ : 0;
+    char *const p = npuprof_json_begin_(w, facts, e, npuprof_json_spell_facts_);
+    npuprof_out_take_(o, e->derived ? npuprof_json_put_change_(p, e->ev->change) : p);
+    o->fresh = !e->fact_count;
     while (npuprof_args_next_(&args, &v)) {
         if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
         npuprof_emit_key_(o, NULL);
@@ -184,8 +180,8 @@ static void npuprof_json_spell_instant_(npuprof_work_ *w, const npuprof_scene_ev
 static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
-    npuprof_out_milli_(&w->out, e->start);
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
+    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
 }
@@ -200,11 +196,10 @@ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ 
                                                uint32_t kind, uint64_t bits)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
-    npuprof_out_milli_(&w->out, e->start);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
-    npuprof_json_value_(&w->out, kind, bits);
-    npuprof_out_puts_(&w->out, "}}");
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
+    char *const end = npuprof_json_put_counter_(npuprof_digits_stamp_(&w->stamps, p, e->start), kind, bits);
+    npuprof_out_take_(&w->out, end);
+    npuprof_emit_end_(&w->out, "}");
 }
 
 static void npuprof_json_spell_pool_(npuprof_work_ *w, const npuprof_scene_event_ *e)
@@ -218,19 +213,10 @@ static void npuprof_json_spell_pool_(npuprof_work_ *w, const npuprof_scene_event
 static void npuprof_json_pool_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_out_ *const o = &w->out;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_pool_);
-    if (e->ev->change) {
-        npuprof_out_puts_(o, ",\"change\":");
-        npuprof_out_int_(o, e->ev->change);
-    }
-    npuprof_out_puts_(o, s->walk->warm_up ? ",\"warm_up\":true,\"ts\":" : ",\"ts\":");
-    npuprof_out_milli_(&w->out, e->start);
-    npuprof_out_puts_(o, ",\"args\":{\"used\":");
-    npuprof_out_big_(o, e->ev->value);
-    npuprof_out_puts_(o, ",\"allocated\":");
-    npuprof_out_big_(o, e->ev->second);
-    npuprof_out_puts_(o, "}}");
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_pool_);
+    const uint64_t bytes[2] = { e->ev->value, e->ev->second };
+    npuprof_out_take_(&w->out, npuprof_json_put_pool_(w, p, e->start, e->ev->change, bytes));
+    npuprof_emit_end_(&w->out, "}");
 }
 
 /* Half of an arrow: e->own_name is its name, e->derived says that it ends there. */
@@ -248,18 +234,19 @@ static void npuprof_json_put_arrow_(npuprof_work_ *w, bool submit, const uint64_
                                                  const int64_t ns[2])
 {
     npuprof_scene_event_ half;
+    char *p;
     half.own_name = submit ? "submit" : "flow";
     w->arrows++;
     for (int end = 0; end < 2; end++) {
         half.track = tids[end];
         half.derived = end != 0;
-        npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
-                                                      NPUPROF_JSON_ARROWS_), &half,
-                            npuprof_json_spell_arrow_);
-        npuprof_out_uint_(&w->out, w->arrows);
-        npuprof_out_puts_(&w->out, ",\"ts\":");
-        npuprof_out_milli_(&w->out, ns[end]);
-        npuprof_emit_end_(&w->out, "}");
+        p = npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
+                                                          NPUPROF_JSON_ARROWS_), &half,
+                                npuprof_json_spell_arrow_);
+        p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(npuprof_digits_uint_(p, w->arrows),
+                                                                     ",\"ts\":"), ns[end]);
+        *p++ = '}';
+        npuprof_out_take_(&w->out, p);
     }
 }
 
@@ -282,9 +269,9 @@ static void npuprof_json_spell_span_(npuprof_work_ *w, const npuprof_scene_event
 static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
-    npuprof_out_milli_(&w->out, e->start);
-    npuprof_out_puts_(&w->out, ",\"dur\":");
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
+    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
+    npuprof_out_put_(&w->out, ",\"dur\":", 7);
     npuprof_out_milli_(&w->out, e->end - e->start);
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");

@@ -20,13 +20,13 @@
    writes the first such record. Here nothing is looked up in the table, escaped or checked for space twice.
    Data: the work area. */
 
-/* Uses of a site that are no kind: spans with results; the instant of what changed a pool. Of no site: the
-   halves of arrows. */
+/* Uses of a site that are no kind: spans with results; the instant of what changed a pool, and, 32 beyond,
+   its facts. Of no site: the halves of arrows. */
 enum { NPUPROF_JSON_RESULTS_ = 31, NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
 
 #define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_JSON_RESULTS_)
 #define NPUPROF_JSON_VALUES_ (1u << NPUPROF_KIND_INSTANT | 7u << NPUPROF_KIND_COUNTER_INT)
-#define NPUPROF_JSON_ELSEWHERE_ (15u << NPUPROF_KIND_FLOW_OUT)       /* flows and async spans */
+#define NPUPROF_JSON_ELSEWHERE_ (31u << NPUPROF_KIND_FLOW_OUT)       /* flows, async, finished */
 enum { NPUPROF_JSON_ARGS_ = 8, NPUPROF_JSON_STRING_ = 64 };
 enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 };
 
@@ -38,64 +38,83 @@ NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t leng
     return true;
 }
 
-/* May the fast path write these arguments? All keys are known and differ, and no value needs a word of its
-   own or an escape. */
-NPUPROF_HOT_ static bool npuprof_json_knows_args_(const npuprof_work_ *w, npuprof_args_walk_ args)
+/* Copies a word. Why a macro: of a literal the length is known. */
+#define npuprof_json_put_word_(p, word) ((char *)memcpy(p, word, sizeof(word)) + sizeof(word) - 1)
+
+/* The value of an argument to p. NULL: it needs a word of its own or an escape. */
+NPUPROF_HOT_ static inline char *npuprof_json_put_value_(char *p, const npuprof_value_ *v)
+{
+    const bool is_integer = v->type == NPUPROF_ARG_INT || v->type == NPUPROF_ARG_UINT;
+    if (v->type == NPUPROF_ARG_UINT && v->bits >> 63) return NULL;
+    if (is_integer) return npuprof_digits_int_(p, (int64_t)v->bits);
+    if (v->type == NPUPROF_ARG_BOOL)
+        return v->bits ? npuprof_json_put_word_(p, "true") : npuprof_json_put_word_(p, "false");
+    if (v->type == NPUPROF_ARG_REAL)
+        return (v->bits >> 52 & 0x7FF) == 0x7FF ? NULL : npuprof_digits_real_(p, v->bits);
+    if (v->type != NPUPROF_ARG_STR) return NULL;
+    if (v->length > NPUPROF_JSON_STRING_ || !npuprof_json_is_clean_(v->text, v->length)) return NULL;
+    *p = '"';
+    memcpy(p + 1, v->text, v->length);
+    p[v->length + 1] = '"';
+    return p + v->length + 2;
+}
+
+/* Writes arguments to p, which has the space. Returns the end. NULL: the fast path cannot: not all keys are
+   known and differ, a value needs more, or there are none. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof_work_ *w, char *p,
+                                                                  npuprof_args_walk_ *args)
 {
     uint32_t marks[NPUPROF_JSON_ARGS_];
     npuprof_value_ v;
-    for (unsigned n = 0; npuprof_args_next_(&args, &v); n++) {
+    unsigned n = 0;
+    p = npuprof_json_put_word_(p, ",\"args\":{");
+    for (; npuprof_args_next_(args, &v); n++) {
         const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
-        const bool finite = v.type != NPUPROF_ARG_REAL || (v.bits >> 52 & 0x7FF) != 0x7FF;
-        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.type || v.type > NPUPROF_ARG_STR) return false;
-        if (!finite || (v.type == NPUPROF_ARG_UINT && v.bits >> 63)) return false;
-        if (v.length > NPUPROF_JSON_STRING_) return false;
-        if (v.type == NPUPROF_ARG_STR && !npuprof_json_is_clean_(v.text, v.length)) return false;
-        marks[n] = key->mark;
+        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.key) return NULL;
         for (unsigned i = 0; i < n; i++)
-            if (marks[i] == key->mark) return false;
-    }
-    return true;
-}
-
-/* Writes them to p, which has the space. Returns the end. */
-NPUPROF_HOT_ static char *npuprof_json_put_args_(const npuprof_work_ *w, char *p, npuprof_args_walk_ args)
-{
-    npuprof_value_ v;
-    memcpy(p, ",\"args\":{ ", 10);
-    for (p += 9; npuprof_args_next_(&args, &v); *p++ = ',') {
-        const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
+            if (marks[i] == key->mark) return NULL;
+        marks[n] = key->mark;
         memcpy(p, key->text, sizeof key->text);
-        p += key->length;
-        if (v.type == NPUPROF_ARG_INT) {
-            p = npuprof_digits_int_(p, (int64_t)v.bits);
-        } else if (v.type == NPUPROF_ARG_UINT) {
-            p = npuprof_digits_uint_(p, v.bits);
-        } else if (v.type == NPUPROF_ARG_REAL) {
-            p = npuprof_digits_real_(p, v.bits);
-        } else if (v.type == NPUPROF_ARG_BOOL) {
-            memcpy(p, v.bits ? "true " : "false", 5);
-            p += v.bits ? 4 : 5;
-        } else {
-            *p++ = '"';
-            memcpy(p, v.text, v.length);
-            p += v.length;
-            *p++ = '"';
-        }
+        p = npuprof_json_put_value_(p + key->length, &v);
+        if (!p) return NULL;
+        *p++ = ',';
     }
     p[-1] = '}';
+    return n ? p : NULL;
+}
+
+/* A number of a counter. Why a real above int64: viewers garble such integers. */
+static char *npuprof_json_put_big_(char *p, uint64_t v)
+{
+    return v >> 63 ? npuprof_digits_real_(p, npuprof_real_bits_((double)v)) : npuprof_digits_uint_(p, v);
+}
+
+/* The value of a counter, which is finite. */
+static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+{
+    p = npuprof_json_put_word_(p, ",\"args\":{\"value\":");
+    if (kind == NPUPROF_KIND_COUNTER_INT) p = npuprof_digits_int_(p, (int64_t)bits);
+    else if (kind == NPUPROF_KIND_COUNTER_UINT) p = npuprof_json_put_big_(p, bits);
+    else p = npuprof_digits_real_(p, bits);
+    *p++ = '}';
     return p;
 }
 
-/* The value of a counter to p. NULL: it is not finite. */
-NPUPROF_HOT_ static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+/* What changed a pool, if it is known. */
+static char *npuprof_json_put_change_(char *p, int64_t change)
 {
-    const bool real = kind == NPUPROF_KIND_COUNTER_REAL;
-    if (real && (bits >> 52 & 0x7FF) == 0x7FF) return NULL;
-    if (kind == NPUPROF_KIND_COUNTER_UINT && bits >> 63) return NULL;
-    memcpy(p, ",\"args\":{\"value\":", 17);
-    p += 17;
-    p = real ? npuprof_digits_real_(p, bits) : npuprof_digits_int_(p, (int64_t)bits);
+    return change ? npuprof_digits_int_(npuprof_json_put_word_(p, ",\"change\":"), change) : p;
+}
+
+/* The state of a pool, behind its text: bytes used and allocated. */
+static char *npuprof_json_put_pool_(npuprof_work_ *w, char *p, int64_t ns, int64_t change,
+                                    const uint64_t bytes[2])
+{
+    p = npuprof_json_put_change_(p, change);
+    if (w->walk.warm_up) p = npuprof_json_put_word_(p, ",\"warm_up\":true");
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(p, ",\"ts\":"), ns);
+    p = npuprof_json_put_big_(npuprof_json_put_word_(p, ",\"args\":{\"used\":"), bytes[0]);
+    p = npuprof_json_put_big_(npuprof_json_put_word_(p, ",\"allocated\":"), bytes[1]);
     *p++ = '}';
     return p;
 }
@@ -117,52 +136,73 @@ NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npupro
                                                                    const npuprof_plain_ *r)
 {
     const npuprof_cursor_ *const cursor = &w->walk.cursor[0];
-    npuprof_args_walk_ args = { &w->image, c->at + 1, r->behind, 0, 0, 0, r->end };
+    npuprof_args_walk_ args = { &w->image, r->args, r->behind, 0, 0, 0, r->end };
     if (!has_results) return args;
     args.chunk = cursor->chunk;
-    args.unit = (uint32_t)(c->at - cursor->units);
+    args.unit = (uint32_t)(r->behind - cursor->units);
     args.position = npuprof_cursor_plain_position_(cursor, c);
     return args;
 }
 
-/* A span with the text `cached`, up to its arguments, to p. NULL: it is open or does not nest, and nothing
-   happened; else it is in its lane. */
-NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
-                                                        const npuprof_span_text_ *cached,
-                                                        const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+/* Writes a span with the text `cached` to p; args: NULL, or its arguments. Returns the end. NULL: it is open,
+   or does not nest, or what npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
+                                                                  const npuprof_span_text_ *cached,
+                                                                  const npuprof_plain_walk_ *c,
+                                                                  const npuprof_plain_ *r,
+                                                                  npuprof_args_walk_ *args)
 {
     const int64_t start = npuprof_image_trace_ns_(&w->image, r->start);
     const int64_t end = npuprof_image_trace_ns_(&w->image, r->end);
-    if (!npuprof_cursor_plain_ended_(c, r) || !npuprof_lane_nest_(&w->lanes, 0, start, end)) return NULL;
+    if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
-    memcpy(p, ",\"dur\": ", 8);
-    return npuprof_digits_milli_(p + 7, end - start);
+    p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
+    if (args && !(p = npuprof_json_put_args_(w, p, args))) return NULL;
+    *p = '}';
+    return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
 
-/* The same for a record of any use of its site, whole. */
-NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
-                                                                    const npuprof_span_text_ *cached,
-                                                                    const npuprof_plain_walk_ *c,
-                                                                    const npuprof_plain_ *r)
+/* The same for the state of a pool, and the instant beside it: three cached texts. NULL: one is not there. */
+static char *npuprof_json_put_memory_(npuprof_work_ *w, char *p,
+                                      const npuprof_span_text_ *cached,
+                                      const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+{
+    const npuprof_span_text_ *const moment = npuprof_span_text_at_(w, cached->key + NPUPROF_JSON_DERIVED_);
+    const npuprof_span_text_ *const facts = npuprof_span_text_at_(w, cached->key + 2 * NPUPROF_JSON_DERIVED_);
+    const int64_t ns = npuprof_image_trace_ns_(&w->image, r->start);
+    const npuprof_unit_ *const unit = c->at + 1;
+    if (r->args == unit || r->behind != r->args || npuprof_unit_load_id_(unit) != NPUPROF_CONTROL_MEMORY_)
+        return NULL;
+    if (moment->key != cached->key + NPUPROF_JSON_DERIVED_) return NULL;
+    if (facts->key != moment->key + NPUPROF_JSON_DERIVED_) return NULL;
+    npuprof_walk_plain_event_(&w->walk, r);
+    const int64_t change = npuprof_cursor_change_(unit->w0 >> NPUPROF_ID_BITS_);
+    const uint64_t bytes[2] = { r->end, unit->w1 };
+    p = npuprof_json_put_pool_(w, npuprof_span_text_copy_(p, cached), ns, change, bytes);
+    *p = '}';
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p + 1, moment), ns);
+    p = npuprof_json_put_change_(npuprof_span_text_copy_(p, facts), change);
+    return npuprof_json_put_word_(p, "}}");
+}
+
+/* The same for a record of any use of its site. */
+static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
+                                                        const npuprof_span_text_ *cached,
+                                                        const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = c->at + 1 != r->behind || has_results;
+    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = r->args != r->behind || has_results;
     npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
-    if (NPUPROF_JSON_ELSEWHERE_ >> use & 1) return p;
-    if (any && !npuprof_json_knows_args_(w, args)) return NULL;
-    if (NPUPROF_JSON_SPANS_ >> use & 1) {
-        p = npuprof_json_put_span_(w, p, cached, c, r);
-    } else if (NPUPROF_JSON_VALUES_ >> use & 1) {
-        p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
-                                  npuprof_image_trace_ns_(&w->image, r->start));
-        if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    } else {
-        return NULL;
-    }
-    if (!p) return NULL;
-    if (any) p = npuprof_json_put_args_(w, p, args);
-    *p = '}';
-    return p + 1;
+    if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
+    if (r->args != c->at + 1) return NULL;
+    if (NPUPROF_JSON_SPANS_ >> use & 1) return npuprof_json_put_span_(w, p, cached, c, r, any ? &args : NULL);
+    if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
+    if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
+                              npuprof_image_trace_ns_(&w->image, r->start));
+    if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
+    if (any && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    return npuprof_json_put_word_(p, "}");
 }
 
 /* Writes the records that come next, as long as they are plain and the text of their sites is cached. */
@@ -179,24 +219,23 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
         const uint64_t key = tid | r.site << 8;
         npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (NPUPROF_UNLIKELY_(at > last)) {
-            w->out.used = (size_t)(at - w->out.bytes);
+            npuprof_out_take_(&w->out, at);
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
         if (NPUPROF_LIKELY_(cached->key == (key | NPUPROF_KIND_SPAN) && r.behind == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, &c, &r);
-            if (NPUPROF_UNLIKELY_(!next)) break;
-            *next++ = '}';
+            next = npuprof_json_put_span_(w, at, cached, &c, &r, NULL);
         } else {
             const bool met = (cached->key ^ key) <= NPUPROF_JSON_RESULTS_ && cached->key;
             if (!met && !npuprof_json_skips_(w, cached, r.site)) break;
-            next = npuprof_json_put_record_(w, at, cached, &c, &r);
-            if (!next) break;
+            next = NPUPROF_JSON_ELSEWHERE_ >> (cached->key & 31) & 1 ? at
+                       : npuprof_json_put_record_(w, at, cached, &c, &r);
         }
+        if (NPUPROF_UNLIKELY_(!next)) break;
         if (walk && (NPUPROF_JSON_SPANS_ >> (cached->key & 31) & 1))
             npuprof_walk_plain_(&w->walk, &r, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         at = next;
         c.at = r.behind;
     }
-    w->out.used = (size_t)(at - w->out.bytes);
+    npuprof_out_take_(&w->out, at);
     npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }

@@ -73,47 +73,42 @@ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text)
 }
 
 /* Makes so many bytes free in the buffer, at most its capacity, and returns where they are. Who fills them
-   adds to o->used. */
+   says how far: npuprof_out_take_(). */
 NPUPROF_HOT_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_make_room_(o);
     return o->bytes + o->used;
 }
 
+/* They are filled up to there. */
+NPUPROF_HOT_ static inline void npuprof_out_take_(npuprof_out_ *o, const char *end)
+{
+    o->used = (size_t)(end - o->bytes);
+}
+
 /* ---- Numbers */
 
 static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_uint_(p, v) - p);
+    npuprof_out_take_(o, npuprof_digits_uint_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), v));
 }
 
 static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_int_(p, v) - p);
+    npuprof_out_take_(o, npuprof_digits_int_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), v));
 }
 
 static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
+    npuprof_out_take_(o, npuprof_digits_milli_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), v));
 }
 
 /* A double, as the shortest digits that read back as it. False: it is not finite, and nothing was written. */
 static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
     if ((bits >> 52 & 0x7FF) == 0x7FF) return false;
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_real_(p, bits) - p);
+    npuprof_out_take_(o, npuprof_digits_real_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), bits));
     return true;
-}
-
-/* A counter's value. Why a real above int64: viewers garble such integers. */
-static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
-{
-    if (v >> 63) (void)npuprof_out_real_(o, npuprof_real_bits_((double)v));
-    else npuprof_out_uint_(o, v);
 }
 
 /* ---- Strings */

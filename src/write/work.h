@@ -54,7 +54,8 @@ typedef struct npuprof_work_ {
     uint64_t arrows;
 } npuprof_work_;
 
-#define NPUPROF_WORK_BYTES_ (sizeof(npuprof_work_) + (size_t)(NPUPROF_SCRATCH_BYTES))
+/* Why 4096 more: in the writer's buffer an event without text of the user's has its space at once. */
+#define NPUPROF_WORK_BYTES_ (sizeof(npuprof_work_) + (size_t)(NPUPROF_SCRATCH_BYTES) + 4096)
 
 /* NULL: the system has no memory for it. */
 static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
@@ -66,13 +67,13 @@ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
     w->out.sink = sink;
     w->out.bytes = (char *)p;
     /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
-    w->out.capacity = quarter < 65536 ? quarter : 65536;
+    w->out.capacity = quarter + 4096 < 65536 ? quarter + 4096 : 65536;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->stamps.above = NPUPROF_NO_STAMP_;
     w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + w->out.capacity);
     w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
     w->room = p + w->out.capacity + quarter;
-    w->room_bytes = (size_t)(NPUPROF_SCRATCH_BYTES) - w->out.capacity - quarter;
+    w->room_bytes = NPUPROF_WORK_BYTES_ - sizeof *w - w->out.capacity - quarter;
     return w;
 }
 

@@ -399,6 +399,48 @@ static void outputs(void)
     npuprof_unload();
 }
 
+static void again_at(int i)
+{
+    PROF_SCOPE("step");
+    PROF_MEMORY(NULL, i == 6 ? UINT64_MAX : (uint64_t)i, 2 * (uint64_t)i, "op");
+    fake_ticks += 10;
+    if (i % 2) PROF_ALLOC(&npu0, (uint64_t)(1 + i), "a");
+    else PROF_FREE(&npu0, (uint64_t)i, "a");
+    fake_ticks += 10;
+}
+
+/* The same call sites again and again: after the first records the JSON writes them by its fast path. */
+static void again(void)
+{
+    npuprof_start(1);
+    for (int i = 0; i < 4; i++) again_at(i);
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        for (int i = 4; i < 6; i++) again_at(i);
+    }
+    for (int i = 6; i < 8; i++) again_at(i);
+    npuprof_stop();
+    json_node *const t = written();
+    for (int i = 0; i < 8; i++) {
+        const size_t n = (size_t)i;
+        json_node *const host = trace_event(t, "C", "host", n), *const op = trace_event(t, "i", "op", n);
+        json_node *const pool = trace_event(t, "C", "npu0", n), *const a = trace_event(t, "i", "a", n);
+        const int64_t change = i % 2 ? 1 + i : -i;
+        CHECK_STOP(host && op && pool && a);
+        if (i != 6) CHECK_INT(json_int(json_get(host, "args.used")), i);
+        CHECK_INT(json_int(json_get(host, "args.allocated")), 2 * i);
+        CHECK((json_get(host, "warm_up") != NULL) == (i == 4 || i == 5));
+        CHECK(json_get(host, "change") == NULL && json_get(op, "args.change") == NULL);
+        CHECK_STR(json_text(json_get(op, "args.pool")), "host");
+        CHECK_STR(json_text(json_get(a, "args.tag")), "a");
+        CHECK_INT(change ? json_int(json_get(pool, "change")) : 0, change);
+        CHECK_INT(change ? json_int(json_get(a, "args.change")) : 0, change);
+        CHECK_INT(trace_start(a), trace_start(pool));
+        CHECK_INT(trace_start(a) - trace_start(op), 10);
+    }
+    CHECK_STR(json_text(json_get(trace_event(t, "C", "host", 6), "args.used")), "1.8446744073709552e+19");
+}
+
 static double seconds_of(unsigned records)
 {
     npuprof_clear();
@@ -424,5 +466,5 @@ static void million(void)
 }
 
 CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(rows), CASE(changes), CASE(while_stopped), CASE(pools),
-           CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up), CASE(outputs),
+           CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up), CASE(outputs), CASE(again),
            CASE_THOROUGH(million))
