@@ -15146,18 +15146,24 @@ NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
     return (pairs << 8) - tens * ((10 << 8) - 1);
 }
 
+/* Why apart: else gcc inlines the function into itself, in 859 bytes of code. */
+NPUPROF_OWN_ static char *npuprof_digits_long_uint_(char *p, uint64_t v);
+
 NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
-    if (NPUPROF_UNLIKELY_(v >= 100000000)) {
-        const uint64_t high = v / 100000000;
-        p = npuprof_digits_uint_(p, high);
-        npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
-        return p + 8;
-    }
+    if (NPUPROF_UNLIKELY_(v >= 100000000)) return npuprof_digits_long_uint_(p, v);
     const uint64_t digits = npuprof_digits_eight_(v);
     const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
     npuprof_digits_store_(p, (digits | NPUPROF_DIGITS_ZEROS_) >> 8 * zeros);
     return p + 8 - zeros;
+}
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_uint_(char *p, uint64_t v)
+{
+    const uint64_t high = v / 100000000;
+    p = npuprof_digits_uint_(p, high);
+    npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
+    return p + 8;
 }
 
 NPUPROF_OWN_ static inline char *npuprof_digits_int_(char *p, int64_t v)
@@ -15473,12 +15479,13 @@ typedef struct npuprof_cursor_ {
     uint64_t last_ticks;
 } npuprof_cursor_;
 
-/* A plain record: one unit and its arguments, with nothing else that belongs to it. A span, or an event; its
-   site says which. Or a RESULT, which is its site then. Most records are plain spans. */
+/* A plain record: one unit and its arguments, with nothing else that belongs to it but one unit FINISHED or
+   MEMORY. A span, or an event; its site says which. Or a RESULT, which is its site then. Most records are
+   plain spans. */
 typedef struct npuprof_plain_ {
     uint64_t start, end;                   /* end: of an event, its value */
     uint32_t site;
-    const npuprof_unit_ *behind;           /* the arguments end there; they begin behind the record's unit */
+    const npuprof_unit_ *args, *behind;    /* the arguments begin and end there */
 } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
@@ -15550,6 +15557,12 @@ NPUPROF_HOT_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ 
     ev->end = im->open_until;
 }
 
+/* What changed a pool, from the payload of its MEMORY unit. */
+NPUPROF_HOT_ static inline int64_t npuprof_cursor_change_(uint64_t payload)
+{
+    return (int64_t)(payload >> 2) * ((payload & 1) ? 1 : -1);
+}
+
 /* The units with control ids behind a head. Returns the first one that is none of these. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *
 npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
@@ -15562,7 +15575,7 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
             ev->second = u->w1;
         } else if (control == NPUPROF_CONTROL_MEMORY_) {
             ev->second = u->w1;
-            ev->change = (int64_t)(payload >> 2) * ((payload & 1) ? 1 : -1);
+            ev->change = npuprof_cursor_change_(payload);
         } else if (control == NPUPROF_CONTROL_DEVICE_) {
             ev->device = (uint32_t)payload & 0xFF;
             ev->pe = (uint32_t)(payload >> 8) & 0xFFFF;
@@ -15697,7 +15710,8 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     }
     if (known && npuprof_kind_nests_(kind)) {
         npuprof_cursor_decode_end_(im, ev);
-        if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
+        const uint32_t id = at ? npuprof_unit_load_id_(at) : ev->site;
+        if (id != ev->site) site = npuprof_image_site_(im, id);
         ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);
     }
     ev->args = npuprof_cursor_decode_controls_(u, end, ev);
@@ -15742,12 +15756,14 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    p->behind = u + 1;
-    if (NPUPROF_UNLIKELY_(npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_)) {
+    p->args = p->behind = u + 1;
+    uint32_t next = npuprof_unit_load_id_(u + 1);
+    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_)) {
         if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
-        p->behind = npuprof_cursor_skip_args_(u + 1, c->end);
-        const uint32_t next = npuprof_unit_load_id_(p->behind);
+        p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
+        p->behind = npuprof_cursor_skip_args_(p->args, c->end);
         if (p->behind >= c->end) return false;
+        next = npuprof_unit_load_id_(p->behind);
         if (next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_) return false;
     }
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
@@ -16215,10 +16231,80 @@ NPUPROF_HOT_ static bool npuprof_placed_is_before_(const void *one, const void *
     return a->locator < b->locator;
 }
 
+/* ---- A walk over the records of some kinds, a bit for each, of a slot that its cursor was put at */
+
+typedef struct npuprof_place_walk_ {
+    npuprof_cursor_ cursor;
+    uint32_t kinds;
+    struct { uint32_t site, kind, name; } met[256];    /* those met last */
+} npuprof_place_walk_;
+
+NPUPROF_OWN_ static void npuprof_place_begin_(npuprof_place_walk_ *w, uint32_t kinds)
+{
+    w->kinds = kinds;
+    memset(w->met, 0, sizeof w->met);
+}
+
+/* Fills in what npuprof_place_() reads of the plain record *p at c->at, which has a name. False: it must be
+   decoded. */
+NPUPROF_OWN_ static bool npuprof_place_fill_(const npuprof_place_walk_ *w, const npuprof_plain_walk_ *c,
+                                const npuprof_plain_ *p, npuprof_event_ *ev)
+{
+    const npuprof_cursor_ *const cursor = &w->cursor;
+    const npuprof_unit_ *const more = c->at + 1;
+    const uint64_t w0 = npuprof_unit_load_w0_(more), unit = (uint64_t)(c->at - cursor->units);
+    const bool finished = ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_FINISHED_;
+    ev->kind = w->met[p->site % 256].kind;
+    if (finished != (ev->kind == NPUPROF_KIND_FINISHED)) return false;
+    ev->name = w->met[p->site % 256].name;
+    ev->start = ev->host_ticks = p->start;
+    ev->value = p->end;
+    ev->track = (uint32_t)(w0 >> NPUPROF_ID_BITS_);
+    ev->second = npuprof_unit_load_w1_(more);
+    ev->has_link = false;
+    ev->locator = ((uint64_t)(cursor->chunk - 1) * cursor->image->units + unit) << 1 | cursor->first;
+    return true;
+}
+
+/* Goes over the plain records that come next, as long as their sites were met, up to one of the kinds. False:
+   the record at the cursor must be decoded. Why: most records are plain, and few are of the kinds. */
+NPUPROF_OWN_ static bool npuprof_place_plain_(npuprof_place_walk_ *w, npuprof_event_ *ev)
+{
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->cursor);
+    npuprof_plain_ p;
+    bool found = false;
+    while (!found && npuprof_cursor_peek_plain_(&c, &p)) {
+        const bool met = w->met[p.site % 256].site == p.site;
+        if (!met && p.site != NPUPROF_CONTROL_RESULT_) break;
+        found = met && (w->kinds >> w->met[p.site % 256].kind & 1);
+        if (found && !npuprof_place_fill_(w, &c, &p, ev)) {
+            found = false;
+            break;
+        }
+        c.at = p.behind;
+    }
+    npuprof_cursor_end_plains_(&w->cursor, &c);
+    return found;
+}
+
+/* The next one; of others than device spans *ev has only what npuprof_place_() reads. False: there are no
+   more. */
+NPUPROF_OWN_ static bool npuprof_place_next_(npuprof_place_walk_ *w, npuprof_event_ *ev)
+{
+    for (;;) {
+        if (npuprof_place_plain_(w, ev)) return true;
+        if (!npuprof_cursor_next_event_(&w->cursor, ev)) return false;
+        w->met[ev->site % 256].site = ev->site;
+        w->met[ev->site % 256].kind = ev->kind;
+        w->met[ev->site % 256].name = ev->name;
+        if (w->kinds >> ev->kind & 1) return true;
+    }
+}
+
 NPUPROF_OWN_ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
-    const uint64_t pe = (uint64_t)ev->device << 32 | ev->pe;
-    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | pe;
+    if (ev->kind == NPUPROF_KIND_DEVICE)
+        return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
     if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
     return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
 }
@@ -16325,11 +16411,20 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
     return true;
 }
 
-/* False: the system has no memory for it. */
-NPUPROF_HOT_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+/* Where the next element goes: it is there once l->count counts it. NULL: the system has no memory for it. */
+NPUPROF_OWN_ static void *npuprof_list_room_(npuprof_list_ *l)
 {
-    if (l->count == l->capacity && !npuprof_list_grow_(l)) return false;
-    memcpy(l->at + l->count++ * l->bytes, element, l->bytes);
+    if (l->count == l->capacity && !npuprof_list_grow_(l)) return NULL;
+    return l->at + l->count * l->bytes;
+}
+
+/* False: the system has no memory for it. */
+NPUPROF_OWN_ static bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+{
+    void *const room = npuprof_list_room_(l);
+    if (!room) return false;
+    memcpy(room, element, l->bytes);
+    l->count++;
     return true;
 }
 
@@ -16414,45 +16509,31 @@ NPUPROF_OWN_ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npu
     return 0;
 }
 
-/* Moves the cursor over plain records of sites that are known to be unwanted. Why: most records are, and need
-   not be decoded. */
-NPUPROF_OWN_ static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const uint32_t unwanted[256])
-{
-    const uint32_t end = c->plain_begin + c->plain_count;
-    uint32_t unit = c->unit;
-    for (; unit >= c->plain_begin && unit < end; unit++) {
-        const uint32_t site = npuprof_unit_load_id_(c->units + unit);
-        if (site - 1 >= NPUPROF_CONTROL_ - 1 || unwanted[site % 256] != site) break;
-        if (npuprof_unit_load_id_(c->units + unit + 1) >= NPUPROF_CONTROL_) break;
-    }
-    c->unit = unit;
-}
-
 /* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
 NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
                                   npuprof_list_ *events)
 {
     npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
-    npuprof_cursor_ c;
-    npuprof_placed_ p;
+    npuprof_place_walk_ c;
     const npuprof_slot_head_ *slot = NULL;
-    uint32_t unwanted[256];
-    const bool async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
-    memset(unwanted, 0, sizeof unwanted);
+    npuprof_place_begin_(&c, kinds | (kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1) << NPUPROF_KIND_ASYNC_END);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        while (npuprof_placed_skip_plain_(&c, unwanted), npuprof_cursor_next_event_(&c, &ev)) {
-            const size_t at = events->count;
-            if (async && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) {
-                const npuprof_async_ event = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
-                if (!npuprof_list_add_(events, &event)) return ENOMEM;
-            } else if (!(kinds >> ev.kind & 1)) {
-                unwanted[ev.site % 256] = ev.site;
+        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
+        while (npuprof_place_next_(&c, &ev)) {
+            const bool ends = ev.kind == NPUPROF_KIND_ASYNC_END;
+            npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(spans);
+            if (!p) return ENOMEM;
+            p->event = events->count;
+            if (ends || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
+                npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
+                if (!event) return ENOMEM;
+                event->id = ev.value;
+                event->ns = npuprof_image_ns_(im, ev.start);
+                event->span = 0;
+                events->count++;
             }
-            if (!(kinds >> ev.kind & 1) || !npuprof_place_(im, caches, &ev, &p)) continue;
-            p.event = at;
-            if (!npuprof_list_add_(spans, &p)) return ENOMEM;
+            spans->count += !ends && npuprof_place_(im, caches, &ev, p);
         }
     }
     return 0;
@@ -16602,6 +16683,7 @@ NPUPROF_OWN_ static void npuprof_image_copy_metadata_(const npuprof_header_ *old
 
 /* What a trace spans, in host ticks: from the earliest stamp, as a distance from the first anchor, to the
    last one. Of device and finished spans the moment of recording counts, and for the last stamp only. */
+#define NPUPROF_OWN_STAMPS_ (1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED)
 typedef struct npuprof_extent_ {
     int64_t earliest;
     uint64_t last, newest_open;            /* newest_open: the start of the last span that is still open, */
@@ -16618,8 +16700,7 @@ NPUPROF_OWN_ static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof
 NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
 {
     const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
-    const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
-    if (!own_stamps && start < x->earliest) x->earliest = start;
+    if (!(NPUPROF_OWN_STAMPS_ >> ev->kind & 1) && start < x->earliest) x->earliest = start;
     x->last = npuprof_extent_newest_(x->last, ev);
     if (!npuprof_kind_nests_(ev->kind) || !ev->unfinished) return;
     if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
@@ -16639,6 +16720,7 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
     uint32_t passed = 0;
+    const uint32_t longer = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_MEMORY;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
         if (site >> 8 != p.site && p.site == NPUPROF_CONTROL_RESULT_) {
@@ -16647,10 +16729,12 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
         }
         if (site >> 8 != p.site) break;
         const bool nests = npuprof_kind_nests_(site & 0xFF);
+        if (p.args != c.at + 1 && !(longer >> (site & 0xFF) & 1)) break;
         if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
         const uint64_t at = nests ? p.end : p.start;
         if (at > newest) newest = at;
-        if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
+        if ((int64_t)(p.start - first) < earliest && !(NPUPROF_OWN_STAMPS_ >> (site & 0xFF) & 1))
+            earliest = (int64_t)(p.start - first);
         c.at = p.behind;
         passed++;
     }
@@ -16692,15 +16776,15 @@ NPUPROF_OWN_ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
-    npuprof_cursor_ c;
+    npuprof_place_walk_ c;
     npuprof_placed_ p;
     int64_t last_ns = INT64_MIN;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
+    npuprof_place_begin_(&c, NPUPROF_OWN_STAMPS_);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        while (npuprof_cursor_next_event_(&c, &ev)) {
-            if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
+        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
+        while (npuprof_place_next_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
@@ -16771,7 +16855,6 @@ NPUPROF_OWN_ static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, 
 /* Opens what is to be read, and goes through its events. */
 NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
 {
-    const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
     (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
@@ -16788,7 +16871,7 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
        anchor, and viewers drop events with negative times. */
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
     npuprof_survey_pauses_(im);
-    if (im->kinds & placed) npuprof_survey_placed_(im, x.open);
+    if (im->kinds & NPUPROF_OWN_STAMPS_) npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
        and viewers show no span without length. */
     if (x.open && x.newest_open >= im->open_until)
@@ -17783,6 +17866,13 @@ NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npup
     npuprof_walk_enter_(w, p->start, p->end, position);
 }
 
+/* The same for an event that is no span. What else the walk knows of it stays unknown. */
+NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, const npuprof_plain_ *p)
+{
+    npuprof_walk_leave_(w, p->start, false);
+    w->warm_up = w->depth && w->warm[w->depth - 1];
+}
+
 /* The thread's next event. False: there are no more. */
 NPUPROF_OWN_ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
@@ -18494,6 +18584,7 @@ NPUPROF_OWN_ static void npuprof_scene_close_(npuprof_scene_ *s, uint32_t lane, 
 
 NPUPROF_OWN_ static void npuprof_scene_close_all_(npuprof_scene_ *s, int64_t until)
 {
+    if (!s->output->end) return;
     for (uint32_t lane = 0; lane < s->lanes->count; lane++) npuprof_scene_close_(s, lane, until);
 }
 
@@ -19176,47 +19267,42 @@ NPUPROF_OWN_ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *t
 }
 
 /* Makes so many bytes free in the buffer, at most its capacity, and returns where they are. Who fills them
-   adds to o->used. */
+   says how far: npuprof_out_take_(). */
 NPUPROF_HOT_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_make_room_(o);
     return o->bytes + o->used;
 }
 
+/* They are filled up to there. */
+NPUPROF_HOT_ static inline void npuprof_out_take_(npuprof_out_ *o, const char *end)
+{
+    o->used = (size_t)(end - o->bytes);
+}
+
 /* ---- Numbers */
 
 NPUPROF_OWN_ static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_uint_(p, v) - p);
+    npuprof_out_take_(o, npuprof_digits_uint_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), v));
 }
 
 NPUPROF_OWN_ static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_int_(p, v) - p);
+    npuprof_out_take_(o, npuprof_digits_int_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), v));
 }
 
 NPUPROF_OWN_ static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
+    npuprof_out_take_(o, npuprof_digits_milli_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), v));
 }
 
 /* A double, as the shortest digits that read back as it. False: it is not finite, and nothing was written. */
 NPUPROF_OWN_ static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
     if ((bits >> 52 & 0x7FF) == 0x7FF) return false;
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_real_(p, bits) - p);
+    npuprof_out_take_(o, npuprof_digits_real_(npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_), bits));
     return true;
-}
-
-/* A counter's value. Why a real above int64: viewers garble such integers. */
-NPUPROF_OWN_ static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
-{
-    if (v >> 63) (void)npuprof_out_real_(o, npuprof_real_bits_((double)v));
-    else npuprof_out_uint_(o, v);
 }
 
 /* ---- Strings */
@@ -19996,7 +20082,8 @@ typedef struct npuprof_work_ {
     uint64_t arrows;
 } npuprof_work_;
 
-#define NPUPROF_WORK_BYTES_ (sizeof(npuprof_work_) + (size_t)(NPUPROF_SCRATCH_BYTES))
+/* Why 4096 more: in the writer's buffer an event without text of the user's has its space at once. */
+#define NPUPROF_WORK_BYTES_ (sizeof(npuprof_work_) + (size_t)(NPUPROF_SCRATCH_BYTES) + 4096)
 
 /* NULL: the system has no memory for it. */
 NPUPROF_OWN_ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
@@ -20008,13 +20095,13 @@ NPUPROF_OWN_ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
     w->out.sink = sink;
     w->out.bytes = (char *)p;
     /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
-    w->out.capacity = quarter < 65536 ? quarter : 65536;
+    w->out.capacity = quarter + 4096 < 65536 ? quarter + 4096 : 65536;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->stamps.above = NPUPROF_NO_STAMP_;
     w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + w->out.capacity);
     w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
     w->room = p + w->out.capacity + quarter;
-    w->room_bytes = (size_t)(NPUPROF_SCRATCH_BYTES) - w->out.capacity - quarter;
+    w->room_bytes = NPUPROF_WORK_BYTES_ - sizeof *w - w->out.capacity - quarter;
     return w;
 }
 
@@ -20367,13 +20454,13 @@ NPUPROF_OWN_ static void npuprof_emit_name_(npuprof_out_ *o, const char *key, co
    writes the first such record. Here nothing is looked up in the table, escaped or checked for space twice.
    Data: the work area. */
 
-/* Uses of a site that are no kind: spans with results; the instant of what changed a pool. Of no site: the
-   halves of arrows. */
+/* Uses of a site that are no kind: spans with results; the instant of what changed a pool, and, 32 beyond,
+   its facts. Of no site: the halves of arrows. */
 enum { NPUPROF_JSON_RESULTS_ = 31, NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
 
 #define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_JSON_RESULTS_)
 #define NPUPROF_JSON_VALUES_ (1u << NPUPROF_KIND_INSTANT | 7u << NPUPROF_KIND_COUNTER_INT)
-#define NPUPROF_JSON_ELSEWHERE_ (15u << NPUPROF_KIND_FLOW_OUT)       /* flows and async spans */
+#define NPUPROF_JSON_ELSEWHERE_ (31u << NPUPROF_KIND_FLOW_OUT)       /* flows, async, finished */
 enum { NPUPROF_JSON_ARGS_ = 8, NPUPROF_JSON_STRING_ = 64 };
 enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 };
 
@@ -20385,64 +20472,83 @@ NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t leng
     return true;
 }
 
-/* May the fast path write these arguments? All keys are known and differ, and no value needs a word of its
-   own or an escape. */
-NPUPROF_HOT_ static bool npuprof_json_knows_args_(const npuprof_work_ *w, npuprof_args_walk_ args)
+/* Copies a word. Why a macro: of a literal the length is known. */
+#define npuprof_json_put_word_(p, word) ((char *)memcpy(p, word, sizeof(word)) + sizeof(word) - 1)
+
+/* The value of an argument to p. NULL: it needs a word of its own or an escape. */
+NPUPROF_HOT_ static inline char *npuprof_json_put_value_(char *p, const npuprof_value_ *v)
+{
+    const bool is_integer = v->type == NPUPROF_ARG_INT || v->type == NPUPROF_ARG_UINT;
+    if (v->type == NPUPROF_ARG_UINT && v->bits >> 63) return NULL;
+    if (is_integer) return npuprof_digits_int_(p, (int64_t)v->bits);
+    if (v->type == NPUPROF_ARG_BOOL)
+        return v->bits ? npuprof_json_put_word_(p, "true") : npuprof_json_put_word_(p, "false");
+    if (v->type == NPUPROF_ARG_REAL)
+        return (v->bits >> 52 & 0x7FF) == 0x7FF ? NULL : npuprof_digits_real_(p, v->bits);
+    if (v->type != NPUPROF_ARG_STR) return NULL;
+    if (v->length > NPUPROF_JSON_STRING_ || !npuprof_json_is_clean_(v->text, v->length)) return NULL;
+    *p = '"';
+    memcpy(p + 1, v->text, v->length);
+    p[v->length + 1] = '"';
+    return p + v->length + 2;
+}
+
+/* Writes arguments to p, which has the space. Returns the end. NULL: the fast path cannot: not all keys are
+   known and differ, a value needs more, or there are none. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof_work_ *w, char *p,
+                                                                  npuprof_args_walk_ *args)
 {
     uint32_t marks[NPUPROF_JSON_ARGS_];
     npuprof_value_ v;
-    for (unsigned n = 0; npuprof_args_next_(&args, &v); n++) {
+    unsigned n = 0;
+    p = npuprof_json_put_word_(p, ",\"args\":{");
+    for (; npuprof_args_next_(args, &v); n++) {
         const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
-        const bool finite = v.type != NPUPROF_ARG_REAL || (v.bits >> 52 & 0x7FF) != 0x7FF;
-        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.type || v.type > NPUPROF_ARG_STR) return false;
-        if (!finite || (v.type == NPUPROF_ARG_UINT && v.bits >> 63)) return false;
-        if (v.length > NPUPROF_JSON_STRING_) return false;
-        if (v.type == NPUPROF_ARG_STR && !npuprof_json_is_clean_(v.text, v.length)) return false;
-        marks[n] = key->mark;
+        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.key) return NULL;
         for (unsigned i = 0; i < n; i++)
-            if (marks[i] == key->mark) return false;
-    }
-    return true;
-}
-
-/* Writes them to p, which has the space. Returns the end. */
-NPUPROF_HOT_ static char *npuprof_json_put_args_(const npuprof_work_ *w, char *p, npuprof_args_walk_ args)
-{
-    npuprof_value_ v;
-    memcpy(p, ",\"args\":{ ", 10);
-    for (p += 9; npuprof_args_next_(&args, &v); *p++ = ',') {
-        const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
+            if (marks[i] == key->mark) return NULL;
+        marks[n] = key->mark;
         memcpy(p, key->text, sizeof key->text);
-        p += key->length;
-        if (v.type == NPUPROF_ARG_INT) {
-            p = npuprof_digits_int_(p, (int64_t)v.bits);
-        } else if (v.type == NPUPROF_ARG_UINT) {
-            p = npuprof_digits_uint_(p, v.bits);
-        } else if (v.type == NPUPROF_ARG_REAL) {
-            p = npuprof_digits_real_(p, v.bits);
-        } else if (v.type == NPUPROF_ARG_BOOL) {
-            memcpy(p, v.bits ? "true " : "false", 5);
-            p += v.bits ? 4 : 5;
-        } else {
-            *p++ = '"';
-            memcpy(p, v.text, v.length);
-            p += v.length;
-            *p++ = '"';
-        }
+        p = npuprof_json_put_value_(p + key->length, &v);
+        if (!p) return NULL;
+        *p++ = ',';
     }
     p[-1] = '}';
+    return n ? p : NULL;
+}
+
+/* A number of a counter. Why a real above int64: viewers garble such integers. */
+NPUPROF_OWN_ static char *npuprof_json_put_big_(char *p, uint64_t v)
+{
+    return v >> 63 ? npuprof_digits_real_(p, npuprof_real_bits_((double)v)) : npuprof_digits_uint_(p, v);
+}
+
+/* The value of a counter, which is finite. */
+NPUPROF_OWN_ static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+{
+    p = npuprof_json_put_word_(p, ",\"args\":{\"value\":");
+    if (kind == NPUPROF_KIND_COUNTER_INT) p = npuprof_digits_int_(p, (int64_t)bits);
+    else if (kind == NPUPROF_KIND_COUNTER_UINT) p = npuprof_json_put_big_(p, bits);
+    else p = npuprof_digits_real_(p, bits);
+    *p++ = '}';
     return p;
 }
 
-/* The value of a counter to p. NULL: it is not finite. */
-NPUPROF_HOT_ static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+/* What changed a pool, if it is known. */
+NPUPROF_OWN_ static char *npuprof_json_put_change_(char *p, int64_t change)
 {
-    const bool real = kind == NPUPROF_KIND_COUNTER_REAL;
-    if (real && (bits >> 52 & 0x7FF) == 0x7FF) return NULL;
-    if (kind == NPUPROF_KIND_COUNTER_UINT && bits >> 63) return NULL;
-    memcpy(p, ",\"args\":{\"value\":", 17);
-    p += 17;
-    p = real ? npuprof_digits_real_(p, bits) : npuprof_digits_int_(p, (int64_t)bits);
+    return change ? npuprof_digits_int_(npuprof_json_put_word_(p, ",\"change\":"), change) : p;
+}
+
+/* The state of a pool, behind its text: bytes used and allocated. */
+NPUPROF_OWN_ static char *npuprof_json_put_pool_(npuprof_work_ *w, char *p, int64_t ns, int64_t change,
+                                    const uint64_t bytes[2])
+{
+    p = npuprof_json_put_change_(p, change);
+    if (w->walk.warm_up) p = npuprof_json_put_word_(p, ",\"warm_up\":true");
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(p, ",\"ts\":"), ns);
+    p = npuprof_json_put_big_(npuprof_json_put_word_(p, ",\"args\":{\"used\":"), bytes[0]);
+    p = npuprof_json_put_big_(npuprof_json_put_word_(p, ",\"allocated\":"), bytes[1]);
     *p++ = '}';
     return p;
 }
@@ -20464,52 +20570,73 @@ NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npupro
                                                                    const npuprof_plain_ *r)
 {
     const npuprof_cursor_ *const cursor = &w->walk.cursor[0];
-    npuprof_args_walk_ args = { &w->image, c->at + 1, r->behind, 0, 0, 0, r->end };
+    npuprof_args_walk_ args = { &w->image, r->args, r->behind, 0, 0, 0, r->end };
     if (!has_results) return args;
     args.chunk = cursor->chunk;
-    args.unit = (uint32_t)(c->at - cursor->units);
+    args.unit = (uint32_t)(r->behind - cursor->units);
     args.position = npuprof_cursor_plain_position_(cursor, c);
     return args;
 }
 
-/* A span with the text `cached`, up to its arguments, to p. NULL: it is open or does not nest, and nothing
-   happened; else it is in its lane. */
-NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
-                                                        const npuprof_span_text_ *cached,
-                                                        const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+/* Writes a span with the text `cached` to p; args: NULL, or its arguments. Returns the end. NULL: it is open,
+   or does not nest, or what npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
+                                                                  const npuprof_span_text_ *cached,
+                                                                  const npuprof_plain_walk_ *c,
+                                                                  const npuprof_plain_ *r,
+                                                                  npuprof_args_walk_ *args)
 {
     const int64_t start = npuprof_image_trace_ns_(&w->image, r->start);
     const int64_t end = npuprof_image_trace_ns_(&w->image, r->end);
-    if (!npuprof_cursor_plain_ended_(c, r) || !npuprof_lane_nest_(&w->lanes, 0, start, end)) return NULL;
+    if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
-    memcpy(p, ",\"dur\": ", 8);
-    return npuprof_digits_milli_(p + 7, end - start);
+    p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
+    if (args && !(p = npuprof_json_put_args_(w, p, args))) return NULL;
+    *p = '}';
+    return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
 
-/* The same for a record of any use of its site, whole. */
-NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
-                                                                    const npuprof_span_text_ *cached,
-                                                                    const npuprof_plain_walk_ *c,
-                                                                    const npuprof_plain_ *r)
+/* The same for the state of a pool, and the instant beside it: three cached texts. NULL: one is not there. */
+NPUPROF_OWN_ static char *npuprof_json_put_memory_(npuprof_work_ *w, char *p,
+                                      const npuprof_span_text_ *cached,
+                                      const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+{
+    const npuprof_span_text_ *const moment = npuprof_span_text_at_(w, cached->key + NPUPROF_JSON_DERIVED_);
+    const npuprof_span_text_ *const facts = npuprof_span_text_at_(w, cached->key + 2 * NPUPROF_JSON_DERIVED_);
+    const int64_t ns = npuprof_image_trace_ns_(&w->image, r->start);
+    const npuprof_unit_ *const unit = c->at + 1;
+    if (r->args == unit || r->behind != r->args || npuprof_unit_load_id_(unit) != NPUPROF_CONTROL_MEMORY_)
+        return NULL;
+    if (moment->key != cached->key + NPUPROF_JSON_DERIVED_) return NULL;
+    if (facts->key != moment->key + NPUPROF_JSON_DERIVED_) return NULL;
+    npuprof_walk_plain_event_(&w->walk, r);
+    const int64_t change = npuprof_cursor_change_(unit->w0 >> NPUPROF_ID_BITS_);
+    const uint64_t bytes[2] = { r->end, unit->w1 };
+    p = npuprof_json_put_pool_(w, npuprof_span_text_copy_(p, cached), ns, change, bytes);
+    *p = '}';
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p + 1, moment), ns);
+    p = npuprof_json_put_change_(npuprof_span_text_copy_(p, facts), change);
+    return npuprof_json_put_word_(p, "}}");
+}
+
+/* The same for a record of any use of its site. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
+                                                        const npuprof_span_text_ *cached,
+                                                        const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = c->at + 1 != r->behind || has_results;
+    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = r->args != r->behind || has_results;
     npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
-    if (NPUPROF_JSON_ELSEWHERE_ >> use & 1) return p;
-    if (any && !npuprof_json_knows_args_(w, args)) return NULL;
-    if (NPUPROF_JSON_SPANS_ >> use & 1) {
-        p = npuprof_json_put_span_(w, p, cached, c, r);
-    } else if (NPUPROF_JSON_VALUES_ >> use & 1) {
-        p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
-                                  npuprof_image_trace_ns_(&w->image, r->start));
-        if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    } else {
-        return NULL;
-    }
-    if (!p) return NULL;
-    if (any) p = npuprof_json_put_args_(w, p, args);
-    *p = '}';
-    return p + 1;
+    if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
+    if (r->args != c->at + 1) return NULL;
+    if (NPUPROF_JSON_SPANS_ >> use & 1) return npuprof_json_put_span_(w, p, cached, c, r, any ? &args : NULL);
+    if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
+    if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
+                              npuprof_image_trace_ns_(&w->image, r->start));
+    if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
+    if (any && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    return npuprof_json_put_word_(p, "}");
 }
 
 /* Writes the records that come next, as long as they are plain and the text of their sites is cached. */
@@ -20526,25 +20653,24 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
         const uint64_t key = tid | r.site << 8;
         npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (NPUPROF_UNLIKELY_(at > last)) {
-            w->out.used = (size_t)(at - w->out.bytes);
+            npuprof_out_take_(&w->out, at);
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
         if (NPUPROF_LIKELY_(cached->key == (key | NPUPROF_KIND_SPAN) && r.behind == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, &c, &r);
-            if (NPUPROF_UNLIKELY_(!next)) break;
-            *next++ = '}';
+            next = npuprof_json_put_span_(w, at, cached, &c, &r, NULL);
         } else {
             const bool met = (cached->key ^ key) <= NPUPROF_JSON_RESULTS_ && cached->key;
             if (!met && !npuprof_json_skips_(w, cached, r.site)) break;
-            next = npuprof_json_put_record_(w, at, cached, &c, &r);
-            if (!next) break;
+            next = NPUPROF_JSON_ELSEWHERE_ >> (cached->key & 31) & 1 ? at
+                       : npuprof_json_put_record_(w, at, cached, &c, &r);
         }
+        if (NPUPROF_UNLIKELY_(!next)) break;
         if (walk && (NPUPROF_JSON_SPANS_ >> (cached->key & 31) & 1))
             npuprof_walk_plain_(&w->walk, &r, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         at = next;
         c.at = r.behind;
     }
-    w->out.used = (size_t)(at - w->out.bytes);
+    npuprof_out_take_(&w->out, at);
     npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 /* ==== src/write/json.h ================================================================= >>write/json ==== */
@@ -20587,9 +20713,10 @@ NPUPROF_OWN_ static void npuprof_json_open_(npuprof_work_ *w, const char *phase,
 }
 
 /* The same for an event of a track and site, up to its first number: `spell` writes it, once for each key
-   (span_text.h). key 0: each time. What is written must follow from the key. */
-NPUPROF_OWN_ static void npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_scene_event_ *e,
-                                             void (*spell)(npuprof_work_ *w, const npuprof_scene_event_ *e))
+   (span_text.h). key 0: each time. What is written must follow from the key. Returns where the rest goes;
+   there is space for three numbers. */
+NPUPROF_OWN_ static char *npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_scene_event_ *e,
+                                 void (*spell)(npuprof_work_ *w, const npuprof_scene_event_ *e))
 {
     npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
     npuprof_out_ aside;
@@ -20599,12 +20726,9 @@ NPUPROF_OWN_ static void npuprof_json_begin_(npuprof_work_ *w, uint64_t key, con
         spell(w, e);
         fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
-    if (fits) {
-        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        w->out.used = (size_t)(npuprof_span_text_copy_(p, cached) - w->out.bytes);
-    } else {
-        spell(w, e);
-    }
+    if (!fits) spell(w, e);
+    char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    return fits ? npuprof_span_text_copy_(p, cached) : p;
 }
 
 /* What the text of an event is cached by; 0: not at all. Why not what a device did at one moment: its kind is
@@ -20658,18 +20782,14 @@ NPUPROF_OWN_ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
 
 /* ---- Events */
 
-NPUPROF_OWN_ static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
-{
-    if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(o, (int64_t)bits);
-    else if (kind == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(o, bits);
-    else npuprof_out_real_(o, bits);
-}
-
-NPUPROF_OWN_ static void npuprof_json_facts_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+/* All but the change of a pool, the last one: it does not follow from the site. */
+NPUPROF_OWN_ static void npuprof_json_spell_facts_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
     npuprof_out_ *const o = &w->out;
+    npuprof_out_puts_(o, ",\"args\":{");
+    o->fresh = true;
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
-        if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
+        if (fact->key == NPUPROF_FACT_CHANGE_) continue;
         npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
         if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
         else npuprof_out_value_(o, fact);
@@ -20684,9 +20804,11 @@ NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scen
     if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
     npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
     npuprof_value_ v;
-    npuprof_out_puts_(o, ",\"args\":{");
-    o->fresh = true;
-    if (e->fact_count) npuprof_json_facts_(w, e);
+    const uint64_t key = e->derived ? npuprof_json_key_(e) : 0;
+    const uint64_t facts = key ? key + NPUPROF_JSON_DERIVED_ : 0;
+    char *const p = npuprof_json_begin_(w, facts, e, npuprof_json_spell_facts_);
+    npuprof_out_take_(o, e->derived ? npuprof_json_put_change_(p, e->ev->change) : p);
+    o->fresh = !e->fact_count;
     while (npuprof_args_next_(&args, &v)) {
         if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
         npuprof_emit_key_(o, NULL);
@@ -20716,8 +20838,8 @@ NPUPROF_OWN_ static void npuprof_json_spell_instant_(npuprof_work_ *w, const npu
 NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
-    npuprof_out_milli_(&w->out, e->start);
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
+    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
 }
@@ -20732,11 +20854,10 @@ NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_
                                                uint32_t kind, uint64_t bits)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
-    npuprof_out_milli_(&w->out, e->start);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
-    npuprof_json_value_(&w->out, kind, bits);
-    npuprof_out_puts_(&w->out, "}}");
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
+    char *const end = npuprof_json_put_counter_(npuprof_digits_stamp_(&w->stamps, p, e->start), kind, bits);
+    npuprof_out_take_(&w->out, end);
+    npuprof_emit_end_(&w->out, "}");
 }
 
 NPUPROF_OWN_ static void npuprof_json_spell_pool_(npuprof_work_ *w, const npuprof_scene_event_ *e)
@@ -20750,19 +20871,10 @@ NPUPROF_OWN_ static void npuprof_json_spell_pool_(npuprof_work_ *w, const npupro
 NPUPROF_OWN_ static void npuprof_json_pool_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_out_ *const o = &w->out;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_pool_);
-    if (e->ev->change) {
-        npuprof_out_puts_(o, ",\"change\":");
-        npuprof_out_int_(o, e->ev->change);
-    }
-    npuprof_out_puts_(o, s->walk->warm_up ? ",\"warm_up\":true,\"ts\":" : ",\"ts\":");
-    npuprof_out_milli_(&w->out, e->start);
-    npuprof_out_puts_(o, ",\"args\":{\"used\":");
-    npuprof_out_big_(o, e->ev->value);
-    npuprof_out_puts_(o, ",\"allocated\":");
-    npuprof_out_big_(o, e->ev->second);
-    npuprof_out_puts_(o, "}}");
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_pool_);
+    const uint64_t bytes[2] = { e->ev->value, e->ev->second };
+    npuprof_out_take_(&w->out, npuprof_json_put_pool_(w, p, e->start, e->ev->change, bytes));
+    npuprof_emit_end_(&w->out, "}");
 }
 
 /* Half of an arrow: e->own_name is its name, e->derived says that it ends there. */
@@ -20780,18 +20892,19 @@ NPUPROF_OWN_ static void npuprof_json_put_arrow_(npuprof_work_ *w, bool submit, 
                                                  const int64_t ns[2])
 {
     npuprof_scene_event_ half;
+    char *p;
     half.own_name = submit ? "submit" : "flow";
     w->arrows++;
     for (int end = 0; end < 2; end++) {
         half.track = tids[end];
         half.derived = end != 0;
-        npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
-                                                      NPUPROF_JSON_ARROWS_), &half,
-                            npuprof_json_spell_arrow_);
-        npuprof_out_uint_(&w->out, w->arrows);
-        npuprof_out_puts_(&w->out, ",\"ts\":");
-        npuprof_out_milli_(&w->out, ns[end]);
-        npuprof_emit_end_(&w->out, "}");
+        p = npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
+                                                          NPUPROF_JSON_ARROWS_), &half,
+                                npuprof_json_spell_arrow_);
+        p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(npuprof_digits_uint_(p, w->arrows),
+                                                                     ",\"ts\":"), ns[end]);
+        *p++ = '}';
+        npuprof_out_take_(&w->out, p);
     }
 }
 
@@ -20814,9 +20927,9 @@ NPUPROF_OWN_ static void npuprof_json_spell_span_(npuprof_work_ *w, const npupro
 NPUPROF_OWN_ static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
-    npuprof_out_milli_(&w->out, e->start);
-    npuprof_out_puts_(&w->out, ",\"dur\":");
+    char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
+    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
+    npuprof_out_put_(&w->out, ",\"dur\":", 7);
     npuprof_out_milli_(&w->out, e->end - e->start);
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
@@ -21473,7 +21586,7 @@ NPUPROF_OWN_ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const 
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     memcpy(p, cached->text + cached->length, cached->last);
     p += cached->last;
-    w->out.used = (size_t)(p - w->out.bytes);
+    npuprof_out_take_(&w->out, p);
 }
 
 /* The cached text of a span without arguments, made if it is new. NULL: it is too long for the cache. */
