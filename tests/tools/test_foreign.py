@@ -249,6 +249,24 @@ class Tools(unittest.TestCase):
         for both in ((1, 6), (2, 3)), ((2, 3), (1, 6)):
             self.assertEqual(calls(*both)[0], [(1000, 10000)])
 
+    def test_jobs_of_one_tick(self):
+        """Two of a stream begin in the same tick: each has one submission, by its arrow or its number."""
+        def submissions(key, arrows, cat="kernel", **members):
+            jobs = [made.x(f"k{n}", 0, 7, 100, 5 * n, cat, **{key: n}) for n in (1, 2)]
+            launches = [made.x("launch", 77, 77, 10 * n, 5, cat and "cuda_runtime", **{key: n})
+                        for n in (1, 2)]
+            flows = [e(phase, ts, "ac2g", *at, id=n, cat="f") for n in arrows
+                     for phase, ts, at in (("s", 10 * n, (77, 77)), ("f", 100, (0, 7)))]
+            about = [made.about("process_name", 0, 0, "/device:GPU:0"),
+                     made.about("thread_name", 0, 7, "Stream #7")]
+            trace = loaded(jobs + launches + flows + (members == {"metadata": 1}) * about, **members)
+            self.assertEqual(kinds(trace, DEVICE), ["k2", "k1"])
+            self.assertEqual({f.name for f in trace.flows}, {"submit"})
+            return sorted(f.from_ns for f in trace.flows)
+        for arrows in (), (1,), (2,), (1, 2), (2, 1):
+            self.assertEqual(submissions("correlation", arrows, schemaVersion=1), [10_000, 20_000], arrows)
+            self.assertEqual(submissions("correlation_id", arrows, "", metadata=1), [10_000, 20_000], arrows)
+
     def test_onnx(self):
         trace = self.load("onnx.json", provider="QNNExecutionProvider", kernels=True)
         self.assertEqual(trace.tool, "ONNX Runtime")

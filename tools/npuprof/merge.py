@@ -38,7 +38,7 @@ import os
 import re
 import tempfile
 
-from .base.files import check_output, whole_file
+from .base.files import check_output, refuse_nameless, whole_file
 from .base.messages import Refused
 from .convert.forms import form_of
 from .convert.kernel_packets import write_kernel
@@ -94,6 +94,7 @@ def run(arguments):
     if not arguments.traces and not arguments.ftrace:
         raise Refused("merge: no trace is given")
     for path in arguments.traces:
+        refuse_nameless(path)
         if arguments.traces.count(path) > 1:
             raise Refused(f"{path}: is given twice, and all in it would be there twice")
     form = form_of(arguments.output)

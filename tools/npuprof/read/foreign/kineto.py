@@ -44,19 +44,12 @@ def place(places):
     lanes = {track: lane_of(places, track) for track in sorted(places.device_tracks)}
     for track, lane in lanes.items():
         places.lane(track, *lane)
-    arrived = places.submit_arrows()
+    arrived = len(places.submissions("correlation"))
     for i in range(len(trace)):
-        if trace.track[i] not in lanes:
-            continue
-        if trace.kind[i] != DEVICE:
+        if trace.track[i] in lanes and trace.kind[i] != DEVICE:
             places.aside(i, "{} stream {} annotations".format(*lanes[trace.track[i]]))
-        elif i not in arrived:
-            caller = places.caller(places.args(i).get("correlation"))
-            if caller is not None:
-                places.submitted(i, caller)
-                arrived.add(i)
-    if jobs > len(arrived):
-        places.note(f"{jobs - len(arrived)} jobs have no launch in the trace: neither an arrow nor a "
+    if jobs > arrived:
+        places.note(f"{jobs - arrived} jobs have no launch in the trace: neither an arrow nor a "
                     "correlation says who submitted them")
 
 

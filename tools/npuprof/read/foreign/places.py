@@ -16,13 +16,13 @@ class Places:
     """trace, top (members of the file), and by number of a track its key (pid, tid).
 
     A module calls job() for each span that a device executes, aside() for what only stands on a device's
-    track, and submitted() for the call that a job comes from."""
+    track, and submissions() for the calls that jobs come from."""
 
     def __init__(self, reader, top):
         self.reader, self.trace, self.top = reader, reader.trace, top
         self.keys = {number: key for key, number in reader.tracks.items()}
         self.categories = {self.trace.names[number] for number in set(self.trace.cat)}
-        self.jobs, self.device_tracks = {}, set()      # (track, start) -> row of a job; their tracks
+        self.jobs, self.device_tracks = {}, set()      # (track, start) -> rows of jobs; their tracks
         self.calls = {}                                # number -> row of the call; None: of several
 
     # ---- What the file says
@@ -46,7 +46,7 @@ class Places:
     def job(self, i):
         """Row i is an execution or an instruction of a device."""
         self.trace.kind[i] = DEVICE
-        self.jobs[self.trace.track[i], self.trace.start[i]] = i
+        self.jobs.setdefault((self.trace.track[i], self.trace.start[i]), []).append(i)
         self.device_tracks.add(self.trace.track[i])
 
     def lane(self, track, device, stream=None):
@@ -74,22 +74,35 @@ class Places:
         """An index of row i, such as execution_index."""
         self.reader.column(key, len(self.trace))[i] = value
 
-    def submit_arrows(self):
-        """An arrow from the host to the begin of a job is its submission. Returns the rows that have one."""
-        flows, found, submit = self.trace.flows, set(), self.trace._numbers["submit"]
-        from_track, _, to_track, to_ns = flows.columns
+    def submissions(self, key):
+        """An arrow from the host to the begin of a job is its submission; else the call that has the same
+        number in the argument `key`. Returns the rows that have one."""
+        trace, found, submit = self.trace, set(), self.trace._numbers["submit"]
+        rows = sorted(row for same in self.jobs.values() for row in same)
+        callers = {row: self.caller(self.args(row).get(key)) for row in rows} if self.calls else {}
+        from_track, from_ns, to_track, to_ns = trace.flows.columns
         for n, end in enumerate(zip(to_track, to_ns)):
-            row = self.jobs.get(end)
-            if row is not None and row not in found and from_track[n] not in self.device_tracks:
-                flows.name[n] = submit
+            rest = [row for row in self.jobs.get(end, ()) if row not in found]
+            if rest and from_track[n] not in self.device_tracks:
+                trace.flows.name[n] = submit
+                found.add(self.job_of(rest, callers, from_track[n], from_ns[n]))
+        for row in rows:
+            caller = callers.get(row)
+            if caller is not None and row not in found:
+                trace.flows.add(submit, trace.track[caller], trace.start[caller], trace.track[row],
+                                trace.start[row])
                 found.add(row)
         return found
 
-    def submitted(self, row, caller):
-        """A call, in row `caller`, submitted the job in row `row`."""
+    def job_of(self, rows, callers, track, ns):
+        """Of jobs that begin in one tick, the one whose call has this place, else one without a call."""
         trace = self.trace
-        trace.flows.add(trace._numbers["submit"], trace.track[caller], trace.start[caller], trace.track[row],
-                        trace.start[row])
+
+        def other(row):
+            caller = callers.get(row)
+            return 1 if caller is None else 2 * (trace.track[caller] != track or not
+                                                 0 <= ns - trace.start[caller] <= trace.dur[caller])
+        return min(rows, key=other)
 
     def call(self, number, i):
         """Row i is the call of that number. If another call has it, too, as of another process, the number
@@ -105,7 +118,7 @@ class Places:
 
     def caller(self, number):
         """The row of the call of that number; None: there is none, or it is not known which."""
-        return self.calls.get(str(number))
+        return self.calls.get(str(number)) if number is not None else None
 
     def note(self, sentence):
         self.trace.notes.append(sentence)

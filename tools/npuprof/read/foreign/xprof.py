@@ -76,14 +76,9 @@ def steps(places, modules, ops):
 
 
 def arrows(places):
-    """Submissions: the arrows that the file has, else the call of the same correlation."""
     trace = places.trace
-    arrived = places.submit_arrows()
     for i in range(len(trace)):
         number = places.args(i).get(CORRELATION)
         if number is not None and not trace.kind[i]:
             places.call(number, i)
-    for i in sorted(places.jobs.values()) if places.calls else ():
-        caller = places.caller(places.args(i).get(CORRELATION))
-        if caller is not None and i not in arrived:
-            places.submitted(i, caller)
+    places.submissions(CORRELATION)
