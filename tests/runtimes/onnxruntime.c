@@ -317,6 +317,30 @@ static void many_arguments(void)
     CHECK(there < 20 && there > 5);
 }
 
+/* An engine has a row of its own, however high its number is. */
+static void rows(void)
+{
+    static npuprof_npu other;
+    set_up();
+    const npuprof_npu_desc d = { .name = "other", .read_ticks = drifting_read, .pe_count = 65536,
+                                 .counter = { .bits = 32, .hz = DRIFTING_HZ } };
+    CHECK_INT(npuprof_npu_open(&other, &d), NPUPROF_OK);
+    OrtEpProfilerImpl *const p = begun(0);
+    const unsigned engines[] = { 0, 1000, 65535 };
+    for (int i = 0; i < 6; i++) {
+        const uint64_t ticks = drifting_ticks(drifting_real_ns());
+        npuprof_npu_span(i < 3 ? &drifting_npu : &other, engines[i % 3], "op", NULL, ticks, ticks,
+                         PROF_NO_ARGS);
+    }
+    end(p);
+    CHECK_STOP(got.count == 6);
+    for (int i = 0; i < 6; i++) {
+        CHECK(got.event[i]->thread > NPUPROF_ORT_ROW);
+        for (int k = 0; k < i; k++) CHECK(got.event[i]->thread != got.event[k]->thread);
+    }
+    npuprof_npu_close(&other);
+}
+
 static void lost_is_said(void)
 {
     static uint64_t arena[8192];
@@ -345,4 +369,4 @@ static void errors_of_ort(void)
 }
 
 CHECK_MAIN(CASE(late_start), CASE(no_event), CASE(clock_is_set), CASE(texts), CASE(two_at_once),
-           CASE(too_deep), CASE(many_arguments), CASE(lost_is_said), CASE(errors_of_ort))
+           CASE(too_deep), CASE(many_arguments), CASE(rows), CASE(lost_is_said), CASE(errors_of_ort))

@@ -21,7 +21,7 @@ class TtMetal(unittest.TestCase):
         own = trace["metadata"]["npuprof"]
         spans = [e for e in events(trace, "X") if "job" in e.get("args", {})]
         self.assertEqual(sorted(e["args"]["job"] for e in spans), sorted(truth))
-        self.assertEqual({k: v for k, v in own["lost"].items() if v}, {"device_ring": 7})
+        self.assertEqual({k: v for k, v in own["lost"].items() if v}, {"device_ring": 8})
         self.assertEqual([d["name"] for d in own["devices"]], ["tt chip 1", "tt chip 0"])
         names = {1: "pool.cpp", 0: "conv.cpp"}
         for e in spans:

@@ -276,7 +276,7 @@ static bool npuprof_ort_give(void *user, const npuprof_read_span *span)
     }
     for (size_t i = 0; i < span->arg_count; i++) npuprof_ort_put_arg(&t, &span->args[i]);
     p->arguments += t.left_out;
-    npuprof_ort_add(p, (int)(span->device * 1000 + span->engine), span->name,
+    npuprof_ort_add(p, (int)(span->device << 16 | span->engine), span->name,
                     npuprof_ort_us(span->start_ns - zero), npuprof_ort_us(span->end_ns - zero), &t);
     return !p->failed;
 }

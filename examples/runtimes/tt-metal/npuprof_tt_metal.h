@@ -82,6 +82,10 @@ private:
     void draw(const npuprof_tt::ProgramRealtimeRecord &r, int64_t ahead_ns, uint64_t error_ns)
     {
         npuprof_npu_host_times times = {};
+        if (!(r.frequency > 0)) {                            /* nothing says when it was */
+            npuprof_npu_lost(npu_of(r.chip_id), 1);
+            return;
+        }
         times.start_ns = steady_ns(r.start_timestamp, r) + ahead_ns;
         times.end_ns = steady_ns(r.end_timestamp, r) + ahead_ns;
         times.error_ns = static_cast<uint64_t>(r.clock_sync.sync_error.count()) + error_ns;

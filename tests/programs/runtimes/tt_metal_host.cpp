@@ -70,6 +70,9 @@ int main(int argc, char **argv)
                 records.push_back(program(profiler, batch * IN_BATCH + i, ahead_ns));
             tt_profiler::registered({ records, batch == 3 ? 4u : 0u });
             if (batch == 5) tt_profiler::registered({ {}, 3u });
+            tt_profiler::ProgramRealtimeRecord unknown = {};     /* without a rate: no time is known of it */
+            unknown.end_timestamp = 7;
+            if (batch == 6) tt_profiler::registered({ { &unknown, 1 }, 0u });
         }
     }
     return tt_profiler::registered ? 3 : (int)npuprof_dump(argv[1]);
