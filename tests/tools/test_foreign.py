@@ -1,6 +1,7 @@
 # test: time=200 - other tools' traces: Chrome JSON of any kind, Kineto, ONNX Runtime, XProf, IREE, ExecuTorch
 # SPDX-License-Identifier: MIT
 import json
+import pathlib
 import random
 import unittest
 import unittest.mock
@@ -179,6 +180,15 @@ class Chrome(unittest.TestCase):
         self.assertEqual([(t.pid, t.tid) for t in trace.tracks],
                          [(-1, -2), (1, "7 "), (1, "\u0663"), (7, 3), (16, 1), ("0x10", 1)])
         self.assertEqual([trace.tracks[3].name, list(trace.track).count(3)], ["main", 2])
+
+    def test_ids_that_are_no_numbers(self):
+        """A CSV has no place for them, and can be read again."""
+        trace = loaded([e("X", n, dur=1, tid=tid) for n, tid in enumerate(("w", -4, 2**64, 5, "6"))])
+        self.assertEqual({str(t.tid): t.thread_id for t in trace.tracks},
+                         {"w": None, "-4": None, str(2**64): None, "5": 5, "6": 6})
+        path = pathlib.Path(trace.path)
+        helpers.npuprof_py("convert", path, "-o", path.with_suffix(".csv"), code=0)
+        self.assertEqual(spans(npuprof.load(path.with_suffix(".csv"))), spans(trace))
 
     def test_too_large_for_a_database(self):
         """The trace is named, and not the file that was begun."""

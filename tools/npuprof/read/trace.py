@@ -35,7 +35,7 @@ class Track:
 
     kind        "thread", "device" or "other" (finished and asynchronous spans)
     base        the number of the track whose overlapping spans this one shows, else its own number
-    thread_id   the thread.id of the CSV, or None
+    thread_id   the thread.id of the CSV, or None: tid is no number that fits there
     native_id   the system's number of the thread that had the track last, or None
     """
 

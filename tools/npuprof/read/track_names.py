@@ -39,7 +39,7 @@ def name_tracks(trace, numbers, names_of):
             owner = numbers.get((track.pid, track.sort)) if track.name.endswith(" (overlap)") else None
             if owner is not None:
                 track.kind, track.base, track.thread_id = "thread", owner, track.sort
-        else:
+        elif type(track.tid) is int and 0 <= track.tid < 2**63:
             track.thread_id = track.tid
         lanes.place(track, shift)
 
