@@ -61,8 +61,8 @@ class Made:
     def mkdir(self, folder):
         os.mkdir(folder)
         for name, text in (("tracing_on", "1"), ("trace_clock", self.clocks), ("buffer_size_kb", "7"),
-                           ("options/record-tgid", "0"), ("trace_marker", ""), ("trace", TEXT),
-                           ("per_cpu/cpu0/stats", self.stats),
+                           ("options/record-tgid", "0"), ("options/overwrite", "0"),
+                           ("trace_marker", ""), ("trace", TEXT), ("per_cpu/cpu0/stats", self.stats),
                            *((f"events/{event}/enable", "0") for event in self.events)):
             self.put(pathlib.Path(folder) / name, text)
 
@@ -102,6 +102,7 @@ class SetUp(unittest.TestCase):
         # Why not whole texts: a made file keeps what was longer before.
         self.assertEqual([text[:4] for text in now.values()], ["0", "mono", "64"])
         self.assertEqual(made.last["options/record-tgid"], "1")
+        self.assertEqual(made.last["options/overwrite"], "1")
         self.assertRegex(made.last["trace_marker"], r"^npuprof_clock mono=\d+ boot=\d+")
         self.assertEqual(made.last["trace_marker"].count("npuprof_clock"), tracefs.MARKERS)
         self.assertEqual(os.listdir(made.root / "instances"), [])

@@ -105,6 +105,8 @@ class Instance:
             known = (self.folder / "trace_clock").read_text().replace("[", "").replace("]", "").split()
             self.put("trace_clock", next((clock for clock in CLOCKS if clock in known), known[0]))
             self.put("buffer_size_kb", str(buffer_kb))
+            with contextlib.suppress(FileNotFoundError):
+                self.put("options/overwrite", "1")  # Why: it is inherited, and a full buffer may stop instead
             with contextlib.suppress(OSError):      # Linux 4.17 and later
                 self.put("options/record-tgid", "1")
             for event in events:
