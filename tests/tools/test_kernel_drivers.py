@@ -37,6 +37,34 @@ class Drivers(unittest.TestCase):
                       if event["name"] == "thread_name"}
         return said, [(label, start // 1000, end // 1000, args) for label, start, end, args in jobs_of(trace)]
 
+    def test_one_number_of_two_jobs(self):
+        """What a resume and a sleep tell belongs to the job, and to no later one with its number."""
+        def switch(leaves, state, comes):
+            return (f"sched_switch: prev_comm={leaves[0]} prev_pid={leaves[1]} prev_prio=120 prev_state={state}"
+                    f" ==> next_comm={comes[0]} next_pid={comes[1]} next_prio=120")
+        app, irq, idle, own = ("app", 7), (1, "<idle>-0", "d.h.."), ("swapper/0", 0), (0, "app-7", ".....")
+        entry, leave = "irq_handler_entry: irq=160 name=toy", "irq_handler_exit: irq=160 ret=handled"
+        lines = [
+            (990, *own, "toy_submit: core=0 id=1"),
+            (1000, *own, "rpm_resume: toy flags-4 cnt-0  dep-0  auto-1 p-0 irq-0 child-0"),
+            (2000, *own, "rpm_return_int: rpm_resume+0x1b/0x70:toy ret=0"), (2010, *own, "toy_start: id=1"),
+            (2100, 0, "app-7", "d..2.", switch(app, "S", idle)),
+            (2900, *irq, entry), (2905, *irq, "toy_done: core 0 id=1 in 9"),
+            (2906, *irq, "sched_waking: comm=app pid=7 prio=120 target_cpu=000"), (2907, *irq, leave),
+            (2910, 0, "<idle>-0", "d..2.", switch(idle, "R", app)),
+            (3000, *own, "toy_submit: core=0 id=1"), (3010, *own, "toy_start: id=1"),
+            (3100, 0, "app-7", "d..2.", switch(app, "S", idle)),
+            (3900, *irq, entry), (3905, *irq, "toy_done: core 0 id=1 in 9"),
+            (3906, *irq, "sched_waking: comm=app pid=7 prio=120 target_cpu=000"), (3907, *irq, leave),
+            (3910, 0, "<idle>-0", "d..2.", switch(idle, "R", app))]
+        (scratch() / "two.toml").write_text(TOML)
+        _, trace = merged(text(*lines), "--ftrace-devices", "two.toml", name="two")
+        jobs = [event for event in trace["traceEvents"] if event.get("args", {}).get("stamp") == "kernel"]
+        self.assertEqual([job["args"].get("resume_ns") for job in jobs], [1000000, None])
+        ended = {phase: [event["ts"] for event in trace["traceEvents"]
+                         if event["name"] == "ended" and event["ph"] == phase] for phase in "sf"}
+        self.assertEqual([round(f - s) for s, f in zip(ended["s"], ended["f"])], [10, 10])
+
     def test_ivpu(self):
         said, found = self.jobs([
             (1000, 0, "app-7", ".....", "job: create context:1 engine:0 job:0"),

@@ -30,8 +30,8 @@ RUNS, READY, SLEEPS, UNKNOWN = range(4)
 # What ran somewhere. who: words; hard: a hard interrupt; since: when it began; key: equal for all that
 # happens in it; raised: of an interrupt that came right behind another one, when that one began
 Context = namedtuple("Context", "who hard since key cpu raised", defaults=(None,))
-# One step of a chain of wake-ups: when, in which Context, and the job whose end was told there at `done`;
-# "": none
+# One step of a chain of wake-ups: when, in which Context, and the Job whose end was told there at `done`, or
+# None
 Hop = namedtuple("Hop", "ns context job done")
 
 
@@ -62,7 +62,7 @@ class Contexts:
         self.running = {}                    # CPU -> (pid that came to it last, as text, when)
         self.left = {}                       # CPU -> (Context of the handler that returned last, when)
         self.raised = {}                     # (CPU, vector) -> the Context that raised it; None: several
-        self.done = {}                       # key of a Context -> (ns, label) of its last job that ended
+        self.done = {}                       # key of a Context -> (ns, Job) of its last one that ended
         self.handlers = {
             "sched_switch": self.switch, "sched_waking": self.waking, "sched_wakeup_new": self.waking,
             "irq_handler_entry": self.irq_entry, "irq_handler_exit": self.handler_exit,
@@ -204,7 +204,7 @@ class Contexts:
         context = self.wakes_its_thread(event, found[1] or found[4]) or self.context(event)
         # Why not of before: what happened before this thread slept has nothing to do with its sleep.
         ended = self.done.get(context.key)
-        ended = ended if ended and ended[0] >= max(context.since, thread.since) else (None, "")
+        ended = ended if ended and ended[0] >= max(context.since, thread.since) else (None, None)
         before = ()
         if not event.flags and not self.in_interrupt(event):
             context = context._replace(who=f"{context.who}, or another interrupt")
@@ -289,7 +289,7 @@ class Contexts:
         HOPS steps. None: none is known."""
         context = self.context(event)
         if context.hard:
-            return Hop(context.since, context, "", None) if context.who != UNNAMED else None
+            return Hop(context.since, context, None, None) if context.who != UNNAMED else None
         if context.key[0] != "thread":
             return None
         thread = self.thread(event.tid)
@@ -297,11 +297,11 @@ class Contexts:
         # Why: of one without a name nobody knows when it came.
         if hop is None or hop.context.who == UNNAMED:
             return None
-        return Hop(hop.context.since, hop.context, "", None)
+        return Hop(hop.context.since, hop.context, None, None)
 
-    def job_ended(self, event, label):
+    def job_ended(self, event, job):
         """Notes that a job's end was told here, so that who is woken here was woken by it."""
-        self.done[self.context(event).key] = event.ns, label
+        self.done[self.context(event).key] = event.ns, job
         if len(self.done) > KEPT:
             del self.done[next(iter(self.done))]
 

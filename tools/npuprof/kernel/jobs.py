@@ -93,7 +93,7 @@ class Jobs:
             hop = self.contexts.interrupt_before(event)
             if hop:
                 job.irq, job.irq_who, job.raised = hop.ns, hop.context.who, hop.context.raised
-            self.contexts.job_ended(event, job.label)
+            self.contexts.job_ended(event, job)
 
     def ended(self, key, event):
         """Closes the oldest job of a key. False: none is open."""

@@ -53,7 +53,7 @@ class Kernel:
         self.names |= {device["name"] for part in parts for device in part.about.get("devices", ())}
         self.notes, self.delays = [], {}
         self.drawn = set()                     # (tid, start) of sleeps that have their span
-        self.slept = {}                        # label of a job -> (pid, tid, ns) in the sleep that it ended
+        self.slept = {}                        # Job -> (pid, tid, ns) in the sleep that it ended
         self.arrows = 0
 
     def begin(self):
@@ -162,9 +162,8 @@ class Kernel:
     def thread(self, tid):
         """The track of a thread that has no marks; of one with marks, its sleeps for jobs of the text."""
         if tid in self.place:
-            labels = {job.label for job in self.jobs_of[tid]}
-            for label, sleep in self.sleeps.of_label(tid, labels):
-                self.slept[label] = self.within(sleep)
+            for job, sleep in self.sleeps.of_jobs(tid, set(self.jobs_of[tid])):
+                self.slept[job] = self.within(sleep)
                 yield from self.asleep(sleep)
             return
         thread = self.witness.threads[tid]
@@ -179,18 +178,18 @@ class Kernel:
         self.threads[pid][1][tid] = tid
         yield track_name(pid, tid, thread.comm or str(tid), tid)
         jobs = sorted(self.jobs_of[tid], key=lambda job: job.arm)
-        labels = {job.label for job in jobs}
         for job in jobs:
             end = max(job.submit, job.arm + 1)
             self.covered[tid].append((job.arm, end))
             yield self.span(pid, tid, "submit", job.arm, end, {"job": job.label})
         for off in self.witness.waits.of_thread.get(tid, ()):
             if off.kind == SLEEPS and off.out >= jobs[0].arm:
-                label = chain(off.hops)[1]
-                if label in labels:
-                    self.slept[label] = pid, tid, off.back - 1
+                job = chain(off.hops)[1]
+                waits = job is not None and job.tid == tid
+                if waits:
+                    self.slept[job] = pid, tid, off.back - 1
                 yield self.span(pid, tid, "asleep", off.out, off.back,
-                                ({"kind": "wait"} if label in labels else {}) | {"why": sentence(off)})
+                                ({"kind": "wait"} if waits else {}) | {"why": sentence(off)})
 
     def job(self, pid, track, span):
         """A job on the device, the arrow that leads to it, and the one to the sleep that it ended."""
@@ -202,13 +201,13 @@ class Kernel:
                 "thread": f"{thread.comm} ({job.tid})", "process": thread.tgid, "client": job.client,
                 "stream": job.lane.number, "start": span.start_why, "end": span.end_why,
                 "end_by": job.irq_who if span.end_why.startswith("end by") else None,
-                "resume_ns": self.delays.get(job.label, ("", None))[1],
+                "resume_ns": self.delays.get(job, ("", None))[1],
                 "start_error_ns": span.start_error, "end_error_ns": span.end_error,
                 "error_ns": max(span.start_error, span.end_error) if known else None}
         args = {key: value for key, value in args.items() if value is not None}
         yield self.span(pid, track, "Execution", span.start, span.end, args)
-        if job.label in self.slept:
-            yield from self.ended(pid, track, max(span.start, span.end - 1), self.slept[job.label])
+        if job in self.slept:
+            yield from self.ended(pid, track, max(span.start, span.end - 1), self.slept[job])
         at = next((at for at in (job.submit, job.arm) if inside(self.covered[job.tid], at)), None)
         if at is None:
             return

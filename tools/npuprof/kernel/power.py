@@ -91,7 +91,7 @@ class Power:
         return [(start, end) for start, end in found if end > start]
 
     def delays(self, spans):
-        """{label: (device, ns)} of jobs that a resume delayed. spans: Spans of jobs."""
+        """{Job: (device, ns)} of those that a resume delayed. spans: Spans of jobs."""
         resumes, found = {}, {}                # tid -> its calls, in the order of their ends
         for call in self.calls:
             if call.what == "resume":
@@ -110,7 +110,7 @@ class Power:
             if own:
                 # Why the longest: one resume calls that of its parent.
                 device = max(own, key=lambda one: one[1] - one[0])[2]
-                found[job.label] = device, sum(b - a for a, b in apart([one[:2] for one in own]))
+                found[job] = device, sum(b - a for a, b in apart([one[:2] for one in own]))
         return found
 
     def slowed(self, busy, names):

@@ -84,12 +84,12 @@ class Sleeps:
         """[(start, end)] of the executions of the traces."""
         return [(start, end) for (_, _, start), (end, _, _) in self.executions.items()]
 
-    def of_label(self, native, labels):
-        """Yields (label, Sleep) of the jobs of a text that a thread slept for, by the labels of its jobs."""
+    def of_jobs(self, native, jobs):
+        """Yields (Job, Sleep) of those of its Jobs of a text that a thread slept for."""
         for off in self.waits.of_thread.get(native, ()):
-            label = next((hop.job for hop in off.hops if hop.job), "") if off.kind == SLEEPS else ""
-            for sleep in self.drawn(native, off, None) if label in labels else ():
-                yield label, sleep
+            job = next((hop.job for hop in off.hops if hop.job), None) if off.kind == SLEEPS else None
+            for sleep in self.drawn(native, off, None) if job in jobs else ():
+                yield job, sleep
 
     def by_job(self, off, end, error):
         """True: what ended the sleep was the end of that job."""

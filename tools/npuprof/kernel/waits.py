@@ -76,10 +76,10 @@ class Waits:
 
 
 def chain(hops):
-    """(words on what ended a sleep, the job that had ended there or ""): to the first hard interrupt."""
+    """(words on what ended a sleep, the Job that had ended there or None): to the first hard interrupt."""
     if not hops:
-        return "nobody knows what", ""
-    through, job = [], ""
+        return "nobody knows what", None
+    through, job = [], None
     for hop in hops[:HOPS]:
         job = job or hop.job
         if hop.context.hard:
@@ -93,7 +93,7 @@ def sentence(off):
     """What a sleep waited for, in words."""
     slept = (off.back if off.woken is None else off.woken) - off.out
     cause, job = chain(off.hops)
-    text = f"slept {in_words(slept)} until {cause}" + (f", which ended job {job}" if job else "")
+    text = f"slept {in_words(slept)} until {cause}" + (f", which ended job {job.label}" if job else "")
     if off.woken is None:
         return f"slept or was ready for {in_words(slept)}: no line tells who woke it"
     if off.back == off.woken:
