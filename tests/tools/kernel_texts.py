@@ -229,6 +229,12 @@ def ftrace(lines, digits=9, tgids=True, flags=True, prefix=""):
     return "\n".join(found) + "\n"
 
 
+def read_late(lines):
+    """The lines as tracefs and trace-cmd show them: each has the name and the tgid that its tid had last."""
+    last = {line[3]: line[2:5:2] for line in lines}
+    return [(ns, cpu, last[tid][0], tid, last[tid][1], *rest) for ns, cpu, _, tid, _, *rest in lines]
+
+
 def report_l(lines, digits=9):
     """trace-cmd report -l"""
     found = ["cpus=2"]

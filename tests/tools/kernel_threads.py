@@ -5,6 +5,7 @@ thread did, and what woke it. It knows nothing of the reader under test.
     machine = Machine(seed, die=0.2, ...).run(steps)
     machine.truth(tid, a, b)        {state: ns} of a thread in [a, b)
     machine.wakes                   (ns, tid) -> the words that a cause may have
+    machine.names                   tid -> [(ns, name, tgid)], each from then on
     lost(machine, ...)              its text, with lines that are not there
 """
 
@@ -18,28 +19,31 @@ VECTORS = {3: "NET_RX", 6: "TASKLET", 1: "TIMER", 9: "RCU"}
 
 
 class Thread:
-    def __init__(self, tid, comm, times):
-        self.tid, self.comm, self.times, self.state = tid, comm, times, SLEEP
+    def __init__(self, tid, comm, times, tgid):
+        self.tid, self.comm, self.times, self.state, self.tgid = tid, comm, times, SLEEP, tgid
 
 
 class Machine:
     """cpus, threads: how many; shares: die, of sleeps that are the thread's last, and its tid is used again;
     early, of wake-ups between the decision to sleep and the switch; spurious, of wake-ups that find a thread
-    awake."""
+    awake; renames, of steps in which a thread takes another name; told: by task_rename."""
 
-    def __init__(self, seed, cpus=2, threads=5, die=0.0, early=0.0, spurious=0.0):
+    def __init__(self, seed, cpus=2, threads=5, die=0.0, early=0.0, spurious=0.0, renames=0.0,
+                 told=False):
         self.random, self.cpus, self.now, self.lines = random.Random(seed), cpus, 10**9, []
-        self.die, self.early, self.spurious = die, early, spurious
+        self.die, self.early, self.spurious, self.renames, self.told = die, early, spurious, renames, told
         self.current, self.queues = [None] * cpus, [[] for _ in range(cpus)]
         self.had = [[(self.now, 0)] for _ in range(cpus)]            # CPU -> [(ns, tid that came)]
         self.wakes, self.dead = {}, []
-        self.threads = {100 + n: Thread(100 + n, f"t{n % 3}", [(self.now, SLEEP)]) for n in range(threads)}
+        self.threads = {100 + n: Thread(100 + n, f"t{n % 3}", [(self.now, SLEEP)], 50)
+                        for n in range(threads)}
+        self.names = {tid: [(0, thread.comm, 50)] for tid, thread in self.threads.items()}
 
     def line(self, cpu, name, text, flags):
         self.now += self.random.randrange(100, 700)
         thread = self.current[cpu]
-        comm, tid = (thread.comm, thread.tid) if thread else ("<idle>", 0)
-        self.lines.append((self.now, cpu, comm, tid, tid or None, flags,
+        comm, tid, tgid = (thread.comm, thread.tid, thread.tgid) if thread else ("<idle>", 0, None)
+        self.lines.append((self.now, cpu, comm, tid, tgid, flags,
                            "sched" if "sched" in name else "irq", name, text))
 
     def turns(self, thread, state):
@@ -114,7 +118,8 @@ class Machine:
             self.switch(cpu, pick.choice(("R", "R+")))
         elif self.dead and what < 0.8:               # a new thread with a number that was in use
             old = self.dead.pop()
-            new = self.threads[old.tid] = Thread(old.tid, "new", old.times)
+            new = self.threads[old.tid] = Thread(old.tid, f"n{len(self.lines)}", old.times, old.tgid + 1)
+            self.names[old.tid].append((self.now, new.comm, new.tgid))
             self.wake(cpu, ".....", [], new, "sched_wakeup_new")
         elif pick.random() < self.spurious:
             awake = pick.choice([own for own in self.current if own])
@@ -122,9 +127,23 @@ class Machine:
         else:
             self.wake(cpu, "d..3.", [f"({thread.tid})"])
 
+    def rename(self):
+        """A thread that runs takes a name of its own, or that of another one."""
+        cpu = self.random.randrange(self.cpus)
+        thread, name = self.current[cpu], self.random.choice(("t0", "t1", f"r{len(self.lines)}"))
+        if thread:
+            self.now += 1
+            if self.told:
+                self.line(cpu, "task_rename", f"pid={thread.tid} oldcomm={thread.comm} newcomm={name} "
+                                              "oom_score_adj=0", ".....")
+            thread.comm = name
+            self.names[thread.tid].append((self.now, name, thread.tgid))
+
     def run(self, steps):
         for _ in range(steps):
             self.step()
+            if self.renames and self.random.random() < self.renames:
+                self.rename()
         for thread in self.threads.values():
             thread.times.append((self.now, "end"))
         return self
@@ -134,6 +153,10 @@ class Machine:
         for (since, state), (until, _) in zip(times, times[1:]):
             found[state] += max(0, min(until, b) - max(since, a))
         return found
+
+    def named(self, tid, ns):
+        """(name, tgid) of a thread at a time."""
+        return [own[1:] for own in self.names[tid] if own[0] <= ns][-1]
 
     def ran(self, cpu, a, b):
         """The tids that had a CPU in [a, b)."""

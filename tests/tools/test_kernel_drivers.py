@@ -40,8 +40,8 @@ class Drivers(unittest.TestCase):
     def test_one_number_of_two_jobs(self):
         """What a resume and a sleep tell belongs to the job, and to no later one with its number."""
         def switch(leaves, state, comes):
-            return (f"sched_switch: prev_comm={leaves[0]} prev_pid={leaves[1]} prev_prio=120 prev_state={state}"
-                    f" ==> next_comm={comes[0]} next_pid={comes[1]} next_prio=120")
+            return (f"sched_switch: prev_comm={leaves[0]} prev_pid={leaves[1]} prev_prio=120 "
+                    f"prev_state={state} ==> next_comm={comes[0]} next_pid={comes[1]} next_prio=120")
         app, irq, idle, own = ("app", 7), (1, "<idle>-0", "d.h.."), ("swapper/0", 0), (0, "app-7", ".....")
         entry, leave = "irq_handler_entry: irq=160 name=toy", "irq_handler_exit: irq=160 ret=handled"
         lines = [

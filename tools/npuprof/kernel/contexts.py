@@ -27,7 +27,8 @@ HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
 BEHIND_NS = 20000                # an interrupt that comes so soon when another one returned may have waited
 RUNS, READY, SLEEPS, UNKNOWN = range(4)
-# What ran somewhere. who: words; hard: a hard interrupt; since: when it began; key: equal for all that
+# What ran somewhere. who: words, of a thread those behind its name until Waits.settle();
+# hard: a hard interrupt; since: when it began; key: equal for all that
 # happens in it; raised: of an interrupt that came right behind another one, when that one began
 Context = namedtuple("Context", "who hard since key cpu raised", defaults=(None,))
 # One step of a chain of wake-ups: when, in which Context, and the Job whose end was told there at `done`, or
@@ -36,14 +37,14 @@ Hop = namedtuple("Hop", "ns context job done")
 
 
 class Thread:
-    """A thread: its state since when, and the Hops that woke it last, the latest first. lost: a Hole made its
+    """A tid: its state since when, and the Hops that woke it last, the latest first. lost: a Hole made its
     state unknown. early: woken while it ran; its sleep may be none."""
 
-    __slots__ = ("tid", "comm", "tgid", "state", "since", "cpu", "hops", "ran_since", "ready_since", "lost",
+    __slots__ = ("tid", "state", "since", "cpu", "hops", "ran_since", "ready_since", "lost",
                  "early")
 
     def __init__(self, tid, first):
-        self.tid, self.comm, self.tgid, self.state, self.since = tid, "", None, UNKNOWN, first
+        self.tid, self.state, self.since = tid, UNKNOWN, first
         self.cpu, self.hops, self.ran_since, self.ready_since = None, (), None, None
         self.lost = self.early = False
 
@@ -54,8 +55,9 @@ class Contexts:
     off(thread, kind, out, woken, back, ran): called when a thread is known to have been off its CPU, or when
     that is not known. kind: READY, SLEEPS or UNKNOWN; ran: who had the CPU that it got."""
 
-    def __init__(self, off):
-        self.off, self.threads, self.missing = off, {}, 0      # missing: returns to a CPU without a line
+    def __init__(self, off, names):
+        self.off, self.names, self.threads = off, names, {}
+        self.missing = 0                     # returns to a CPU without a line
         self.first = self.lost = None        # when the text begins, and when the last Hole ended
         self.fresh = set()                   # Threads that had a line since then, or run
         self.stacks = defaultdict(list)      # CPU -> [(Context, True: in a softirq)], the innermost last
@@ -63,7 +65,7 @@ class Contexts:
         self.left = {}                       # CPU -> (Context of the handler that returned last, when)
         self.raised = {}                     # (CPU, vector) -> the Context that raised it; None: several
         self.done = {}                       # key of a Context -> (ns, Job) of its last one that ended
-        self.handlers = {
+        self.handlers = names.handlers | {
             "sched_switch": self.switch, "sched_waking": self.waking, "sched_wakeup_new": self.waking,
             "irq_handler_entry": self.irq_entry, "irq_handler_exit": self.handler_exit,
             "softirq_raise": self.soft_raise, "softirq_entry": self.soft_entry,
@@ -82,10 +84,7 @@ class Contexts:
         if self.first is None:
             self.first = event.ns
         thread = self.threads.get(event.tid) or self.thread(event.tid)
-        if event.comm != thread.comm and event.comm != "<...>":
-            thread.comm = event.comm
-        if event.tgid is not None:
-            thread.tgid = event.tgid
+        self.names.line(event)
         handler = self.handlers.get(event.name)
         # Why not of its own switch: that is no sign of it before.
         elsewhere = thread.state == RUNS and thread.cpu != event.cpu
@@ -170,10 +169,11 @@ class Contexts:
             thread.since, thread.cpu, thread.ready_since = ns, event.cpu, None
             if thread.state != READY:
                 thread.hops = ()
+            self.names.left(prev_pid, ns, prev_comm, thread.state == UNKNOWN)
         if next_pid != "0":
             thread = self.thread(int(next_pid))
             self.comes(event, thread, prev_pid, prev_comm)
-            thread.comm = comm or thread.comm
+            self.names.field(next_pid, ns, comm)
         self.running[event.cpu] = next_pid, ns
 
     def comes(self, event, thread, prev_pid, prev_comm):
@@ -194,8 +194,10 @@ class Contexts:
         if not found:
             return
         thread = self.thread(int(found[2] or found[5]))
-        thread.comm = thread.comm or found[1] or found[4]
-        if event.name == "sched_wakeup_new":           # what had its number before has nothing to do with it
+        if event.name != "sched_wakeup_new":
+            self.names.field(thread.tid, event.ns, found[1] or found[4])
+        else:                                          # what had its number before has nothing to do with it
+            self.names.born(thread.tid, event.ns, found[1] or found[4], event.name)
             self.off(thread, UNKNOWN, thread.since, None, event.ns, None)
             thread.state, thread.since, thread.hops, thread.ready_since = READY, event.ns, (), None
         thread.early = thread.early or thread.state in (RUNS, UNKNOWN)
@@ -275,9 +277,8 @@ class Contexts:
         if kind == "s":
             return Context("a softirq", False, event.ns, ("cpu", event.cpu, event.ns, ""), event.cpu)
         thread = self.thread(event.tid)
-        name = f"thread {thread.comm or '?'} ({event.tid})"
         since = thread.ran_since if thread.ran_since is not None else 0
-        return Context(name, False, since, ("thread", event.tid), event.cpu)
+        return Context("", False, since, ("thread", event.tid), event.cpu)
 
     def in_interrupt(self, event):
         """True: in a text without flags an event is in a hard interrupt: one is open, or the CPU was idle."""

@@ -166,24 +166,27 @@ class Kernel:
                 self.slept[job] = self.within(sleep)
                 yield from self.asleep(sleep)
             return
-        thread = self.witness.threads[tid]
-        process = thread.tgid or tid
-        pid = next((pid for pid, (tgid, _) in self.threads.items() if tgid == process), None)
+        jobs = sorted(self.jobs_of[tid], key=lambda job: job.arm)
+        names, first = self.witness.names, jobs[0].arm
+        name = one({names.name(tid, job.arm) for job in jobs}) or ""
+        tgid = one({names.tgid(tid, job.arm) for job in jobs})
+        process = (tgid, names.life(tgid, first)) if tgid else tid
+        pid = next((pid for pid, (own, _) in self.threads.items() if own == process), None)
         if pid is None:
-            pid = self.new_pid(process)
-            leader = self.witness.threads.get(process)
-            name = (leader and leader.comm) or thread.comm
-            yield from named(pid, f"{name} (pid {process}, by the kernel)", 900)
+            pid = self.new_pid(tgid or tid)
+            title = names.name(tgid, first) if tgid else name
+            which = f"pid {tgid}" if tgid else f"tid {tid}"
+            yield from named(pid, f"{title} ({which}, by the kernel)".strip(), 900)
             self.threads[pid] = process, {}
         self.threads[pid][1][tid] = tid
-        yield track_name(pid, tid, thread.comm or str(tid), tid)
-        jobs = sorted(self.jobs_of[tid], key=lambda job: job.arm)
+        yield track_name(pid, tid, name or str(tid), tid)
+        lives = {names.life(tid, job.arm) for job in jobs}
         for job in jobs:
             end = max(job.submit, job.arm + 1)
             self.covered[tid].append((job.arm, end))
             yield self.span(pid, tid, "submit", job.arm, end, {"job": job.label})
         for off in self.witness.waits.of_thread.get(tid, ()):
-            if off.kind == SLEEPS and off.out >= jobs[0].arm:
+            if off.kind == SLEEPS and off.out >= first and names.life(tid, off.out) in lives:
                 job = chain(off.hops)[1]
                 waits = job is not None and job.tid == tid
                 if waits:
@@ -193,12 +196,12 @@ class Kernel:
 
     def job(self, pid, track, span):
         """A job on the device, the arrow that leads to it, and the one to the sleep that it ended."""
-        job = span.job
-        thread = self.witness.threads[job.tid]
+        job, names = span.job, self.witness.names
         known = None not in (span.start_error, span.end_error)
         args = {"stamp": "kernel", "job": job.label,
                 "queue_ns": max(0, (job.submit if job.low is None else job.low) - job.submit),
-                "thread": f"{thread.comm} ({job.tid})", "process": thread.tgid, "client": job.client,
+                "thread": names.titled(job.tid, job.arm), "process": names.tgid(job.tid, job.arm),
+                "client": job.client,
                 "stream": job.lane.number, "start": span.start_why, "end": span.end_why,
                 "end_by": job.irq_who if span.end_why.startswith("end by") else None,
                 "resume_ns": self.delays.get(job, ("", None))[1],
@@ -298,6 +301,11 @@ class Kernel:
             yield f"{text.left_out - len(text.malformed)} more lines left out"
         yield from self.witness.notes
         yield from self.notes
+
+
+def one(values):
+    """The only one of a set, else None."""
+    return next(iter(values)) if len(values) == 1 else None
 
 
 def inside(intervals, ns):

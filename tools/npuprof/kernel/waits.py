@@ -31,9 +31,10 @@ class Waits:
             own.append(Off(kind, out, woken, back, hops, ran))
             self.starts[thread.tid].append(out)
 
-    def settle(self, holes):
+    def settle(self, holes, names):
         """Of what a thread did on one CPU while events of another one were lost nobody knows if that is all.
-        holes: intervals, ascending and apart; None: the text tells no thread that comes to a CPU."""
+        holes: intervals, ascending and apart; None: the text tells no thread that comes to a CPU.
+        Hops get the names of their threads."""
         if holes is None:
             self.of_thread.clear()
         for own in self.of_thread.values() if holes else ():
@@ -41,6 +42,10 @@ class Waits:
                 at = bisect.bisect_left(holes, (off.back,)) - 1
                 if at >= 0 and holes[at][1] > off.out:
                     own[n] = Off(UNKNOWN, off.out, None, off.back, (), None)
+        for own in self.of_thread.values():
+            for n, off in enumerate(own):
+                if off.hops:
+                    own[n] = off._replace(hops=tuple(titled(hop, names) for hop in off.hops))
 
     def between(self, tid, start, end):
         """The Offs of a thread that touch [start, end)."""
@@ -73,6 +78,15 @@ class Waits:
                 longest, most = off, until - a
         running = end - start - ready - asleep - unknown
         return Parts(running, ready, asleep, unknown, longest)
+
+
+def titled(hop, names):
+    """A Hop whose words have the name that its thread had."""
+    kind, *tid = hop.context.key
+    if kind != "thread":
+        return hop
+    who = f"thread {names.titled(*tid, hop.ns)}{hop.context.who}"
+    return hop._replace(context=hop.context._replace(who=who))
 
 
 def chain(hops):

@@ -5,6 +5,7 @@ from .contexts import Contexts
 from .fences import LOW, Fences
 from .jobs import Job, Jobs, Lane, apart
 from .lines import MARKS, Hole
+from .names import Names
 from .patterns import filled
 from .power import Power
 from .waits import Waits
@@ -16,7 +17,7 @@ class Witness:
     spans     Lane -> [Span], in the order of their ends; times in the tracer's clock
     waits     Waits of the threads in `marked`, and of those that submit jobs from then on
     power     a Power
-    threads   tid -> Thread
+    names     Names of threads
     counts    Counter of edge jobs: "no begin seen", "no end seen"
     notes     sentences for the user"""
 
@@ -24,10 +25,11 @@ class Witness:
         self.text, self.patterns, self.notes = text, patterns, []
         wanted = set(marked)
         self.waits = Waits(wanted)
-        self.contexts = Contexts(self.waits.off)
+        self.names = Names(text)
+        self.contexts = Contexts(self.waits.off, self.names)
         self.jobs = Jobs(self.contexts, wanted)
         self.fences, self.power = Fences(self.jobs), Power()
-        self.threads, self.counts, self.spans = self.contexts.threads, self.jobs.counts, {}
+        self.counts, self.spans = self.jobs.counts, {}
 
     def read(self):
         """Reads the text once. Returns self."""
@@ -49,9 +51,9 @@ class Witness:
             elif item.name in of_event:
                 self.driver(item)
         self.waits.first, self.waits.last = self.text.first_ns or 0, self.text.last_ns or 0
-        for thread in self.threads.values():
+        for thread in self.contexts.threads.values():
             self.contexts.at_end(thread, self.waits.last)
-        self.waits.settle(apart(holes) if self.contexts.running else None)
+        self.waits.settle(apart(holes) if self.contexts.running else None, self.names)
         self.jobs.forget(self.fences.wrong())
         self.spans = self.jobs.finish(holes, self.fences.known())
         self.counts["no begin seen"] += self.fences.edge_jobs()
