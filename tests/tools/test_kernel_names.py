@@ -6,6 +6,7 @@ import kernel_texts
 import kernel_threads
 from helpers import scratch
 from npuprof.kernel.lines import KernelText
+from npuprof.kernel.names import Life
 from npuprof.kernel.patterns import Patterns
 from npuprof.kernel.witness import Witness
 from test_kernel_drivers import text
@@ -79,6 +80,17 @@ class Truth(unittest.TestCase):
             (1002, "sched_wakeup_new: comm=sh pid=8 prio=120 target_cpu=000"), (1100, fork))]
         lives = names_of(text(*lines)).names.lives
         self.assertEqual(([life.begin for life in lives[8]], len(lives[7])), ([1000000, 1100000], 1))
+
+
+class Known(unittest.TestCase):
+    def test_between_two_names(self):
+        """Nobody knows when it was renamed, nor what it is called behind its end."""
+        life = Life(0)
+        for ns, comm in ((10, "a"), (20, "a"), (40, "b")):
+            life.seen(ns, comm)
+        self.assertEqual([life.name(ns) for ns in (5, 15, 20, 30, 40, 50)], ["a", "a", "a", "", "b", "b"])
+        life.ended = 45
+        self.assertEqual(life.name(50), "")
 
 
 class Merged(unittest.TestCase):
