@@ -7,13 +7,14 @@ the truth about their jobs. It knows nothing of the reader under test.
     machine.truth           [(label, ns of the line of submit, begin, end, ns of the line of end)]
 """
 
-import heapq
 import random
+
+from kernel_texts import Queue
 
 APP, WORKER, IRQ = 70, 87, 160
 
 
-class Machine:
+class Machine(Queue):
     """kind: ivpu, virtio_gpu, or virtio_gpu new: with numbers of its own. contexts: queues of the engine,
     each in order; keys: how many numbers of jobs a context of ivpu has; taken: the share of jobs that take
     the engine from another context's job, which goes on behind them, or in turns with them; late: the share
@@ -22,13 +23,10 @@ class Machine:
     def __init__(self, seed, kind, contexts=3, keys=6, taken=0.0, late=0.0, turns=False):
         self.random, self.kind, self.contexts, self.keys = random.Random(seed), kind, contexts, keys
         self.taken, self.late, self.turns = taken, late, turns
-        self.lines, self.truth, self.events, self.order = [], [], [], 0
+        super().__init__()
+        self.truth = []
         self.queue, self.flying, self.count, self.number, self.free = [], [], 0, {}, 0
         self.used = set()
-
-    def at(self, ns, what, *words):
-        self.order += 1
-        heapq.heappush(self.events, (ns, self.order, what, words))
 
     def line(self, ns, cpu, who, system, name, text, flags="....."):
         comm, tid = {"app": ("app", APP), "worker": ("kworker/1:1", WORKER), "idle": ("<idle>", 0)}[who]
@@ -39,11 +37,7 @@ class Machine:
         for _ in range(jobs):
             self.at(now, self.submit)
             now += self.random.randrange(gap // 10, gap)
-        while self.events:
-            ns, _, what, words = heapq.heappop(self.events)
-            what(ns, *words)
-        self.lines.sort(key=lambda line: line[0])
-        return self
+        return self.happen()
 
     def told(self, ns, job, step, cpu, who, flags="....."):
         if self.kind == "ivpu":

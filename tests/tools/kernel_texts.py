@@ -22,7 +22,25 @@ class Ring:
         self.seqno, self.queue, self.flying, self.free = seqno, [], 0, 0
 
 
-class Machine:
+class Queue:
+    """What will happen: (ns, order, method, its words); lines: what was told, by time."""
+
+    def __init__(self):
+        self.lines, self.events, self.order = [], [], 0
+
+    def at(self, ns, what, *words):
+        self.order += 1
+        heapq.heappush(self.events, (ns, self.order, what, words))
+
+    def happen(self):
+        while self.events:
+            ns, _, what, words = heapq.heappop(self.events)
+            what(ns, *words)
+        self.lines.sort(key=lambda line: line[0])
+        return self
+
+
+class Machine(Queue):
     """stable: the scheduler's events of 6.17 and later; fences: dma_fence; threaded: jobs end in a threaded
     interrupt; swapped: the share of jobs that end before the one before; switches: sched and irq events;
     stalls: the share of steps that take up to 2 ms more; together: the share of jobs whose end waits for the
@@ -37,13 +55,8 @@ class Machine:
         self.pairs, self.xdna = pairs, xdna
         self.ended, self.thread_free = [], 0       # jobs whose interrupt is to come; when its thread sleeps
         self.rings = rings or [Ring("npu0", "fdab0000.npu", 5, 1, 45)]
-        self.lines, self.truth, self.events, self.order = [], {}, [], 0
-
-    # ---- A queue of what will happen
-
-    def at(self, ns, what, *words):
-        self.order += 1
-        heapq.heappush(self.events, (ns, self.order, what, words))
+        super().__init__()
+        self.truth = {}
 
     def run(self, jobs, gap=2000000):
         now = 10**9
@@ -51,11 +64,7 @@ class Machine:
             for n, ring in enumerate(self.rings if self.pairs else [self.random.choice(self.rings)]):
                 self.at(now + 1500 * n, self.submit, ring)
             now += self.random.randrange(gap // 10, gap)
-        while self.events:
-            ns, _, what, words = heapq.heappop(self.events)
-            what(ns, *words)
-        self.lines.sort(key=lambda line: line[0])
-        return self
+        return self.happen()
 
     def line(self, ns, cpu, who, name, text, flags="....."):
         comm, tid, tgid = {"app": ("app", APP, APP), "idle": ("<idle>", 0, None),
