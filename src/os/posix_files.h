@@ -358,8 +358,10 @@ static int npuprof_os_lock_folder_(const char *path)
    file times are some ms behind, and others ask whether it was written since they record. */
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
-    struct timespec now[2];
-    if (clock_gettime(CLOCK_REALTIME, &now[0]) == 0) now[1] = now[0], (void)futimens(fd, now);
+    struct timespec now[2] = { { 0, 0 }, { 0, 0 } };
+    const bool is_known = clock_gettime(CLOCK_REALTIME, &now[0]) == 0;
+    now[1] = now[0];
+    if (is_known) (void)futimens(fd, now);
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     int error = copy < 0 || close(copy) != 0 ? errno : 0;
     if (!error && rename(from, to) != 0) error = errno;
