@@ -10832,6 +10832,23 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ 
     return slot->cursor;
 }
 
+/* Where the top one of the open spans lies. Why not the one of arena/thread.h: that needs the chunk, which is
+   seldom needed here. */
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_top_unit_(const npuprof_slot_ *slot)
+{
+    const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
+    if (NPUPROF_LIKELY_(!(top & NPUPROF_TOKEN_MOVED_)))
+        return (npuprof_unit_ *)(slot->token_zero + (top & ~flags));
+    return npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+}
+
+/* The start of a span of the slot's current chunk, in ticks: the chunk holds what began up to `deadline`. */
+NPUPROF_OWN_ static inline uint64_t npuprof_record_start_ticks_(const npuprof_slot_ *slot, uint64_t w0)
+{
+    const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
+    return slot->deadline - ((slot->deadline - (w0 >> NPUPROF_ID_BITS_)) & mask);
+}
+
 NPUPROF_OWN_ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npuprof_token_ *e)
 {
     const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);
@@ -11568,9 +11585,8 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
     const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
     if ((top & ~flags) != token || !(top & NPUPROF_TOKEN_BOUNDARY_) || slot->top == slot->open) return b;
-    npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
-    const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
-    const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
+    const npuprof_unit_ *const u = npuprof_record_top_unit_(slot);
+    const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_record_start_ticks_(slot, u->w0);
     const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
     b.kind = npuprof_table_site_at_(number)->head.a & NPUPROF_RECORD_KIND_;
     if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(number)) b.kind |= NPUPROF_RECORD_WATCHED_;
@@ -11588,8 +11604,7 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
 /* Ends the newest open span. */
 NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
-    npuprof_record_end_span_(u, now, flags);
+    npuprof_record_end_span_(npuprof_record_top_unit_(slot), now, flags);
     slot->top--;
 }
 
@@ -14126,6 +14141,9 @@ NPUPROF_OWN_ static void npuprof_env_read_(void)
      slow                those slower than the trigger; anybody adds
      slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
      dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
+     quiet               1: a look would find nothing but the end of a counted phase. Who looks makes it 1 by
+                         CAS, then reads the two above; who stores one of these then stores 0 with release:
+                         so the CAS comes before that 0, or sees what was stored
      phase, from_count, from_ns, cycles, files, ...   written by who looks
      npuprof_control_.held   why the gate is closed, and the entry of that gap in the table. By CAS
 
@@ -14141,7 +14159,7 @@ enum {
 };
 
 static struct {
-    uint32_t requests, looking;
+    uint32_t requests, looking, quiet;
     uint64_t ended, slow;
     uint64_t slow_wanted_ns, half_ticks;       /* half_ticks: half of the limit, about; 0: not known */
     uint32_t dump_wanted;
@@ -14203,9 +14221,13 @@ NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold)
 NPUPROF_OWN_ static void npuprof_capture_do_(int action)
 {
     const bool held = NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_COMMAND_;
-    if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
-    else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
-                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held));
+    if (action == NPUPROF_DO_DUMP_) {
+        NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
+        NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.quiet, 0);
+    } else {
+        npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
+                              action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held));
+    }
 }
 
 /* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
@@ -14361,6 +14383,20 @@ NPUPROF_OWN_ static void npuprof_capture_look_for_slow_(int64_t now, bool at_exi
     npuprof_capture_write_slow_(now, at_exit);
 }
 
+/* Is there no more to do until somebody wants it, or a phase has counted its spans? What depends on time is
+   looked at each time. */
+NPUPROF_OWN_ static void npuprof_capture_settle_(void)
+{
+    const bool timed = npuprof_capture_set_.control_path[0] || npuprof_capture_now_.due_ns ||
+                       NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell) ||
+                       npuprof_capture_set_.phases[npuprof_capture_now_.phase % NPUPROF_PHASE_DONE_].is_time;
+    uint32_t loud = 0;
+    if (!timed) (void)NPUPROF_CAS_(&npuprof_capture_now_.quiet, &loud, 1);
+    if (timed || NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted) ||
+        NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns))
+        NPUPROF_STORE_(&npuprof_capture_now_.quiet, 0);
+}
+
 NPUPROF_OWN_ static void npuprof_capture_look_(void)
 {
     const int64_t now = npuprof_os_monotonic_ns_();
@@ -14372,6 +14408,7 @@ NPUPROF_OWN_ static void npuprof_capture_look_(void)
     }
     while (npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) npuprof_capture_advance_();
     npuprof_control_tell_();
+    npuprof_capture_settle_();
 }
 
 /* Looks, or has the thread look that is at it. */
@@ -14402,17 +14439,11 @@ NPUPROF_OWN_ static void npuprof_capture_end_(void)
 /* ---- Where a look is taken: npuprof_record_hooks_ */
 
 /* Would a look find anything to do? Why asked: `requests` is one word for all threads, and a look reads the
-   clock. What depends on time is looked at each time. */
-NPUPROF_HOT_ static bool npuprof_capture_is_wanted_(void)
+   clock. */
+NPUPROF_HOT_ static inline bool npuprof_capture_is_wanted_(void)
 {
-    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase) % NPUPROF_PHASE_DONE_;
-    if (!NPUPROF_LOAD_(&npuprof_capture_now_.requests) || npuprof_capture_set_.control_path[0]) return true;
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) return true;
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns)) return true;
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.due_ns)) return true;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell)) return true;
-    if (!npuprof_capture_set_.counted) return false;
-    return npuprof_capture_set_.phases[phase].is_time || npuprof_capture_is_due_(0);
+    if (!NPUPROF_LOAD_(&npuprof_capture_now_.quiet)) return true;
+    return npuprof_capture_set_.counted && npuprof_capture_is_due_(0);
 }
 
 NPUPROF_HOT_ static uint32_t npuprof_capture_begins_(uint32_t kind)
@@ -14438,6 +14469,7 @@ NPUPROF_OWN_ static void npuprof_capture_compare_(uint64_t ticks)
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
     uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
     while (took_ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, took_ns)) {}
+    NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.quiet, 0);
 }
 
 NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t given, uint64_t ticks)

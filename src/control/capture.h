@@ -28,6 +28,9 @@
      slow                those slower than the trigger; anybody adds
      slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
      dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
+     quiet               1: a look would find nothing but the end of a counted phase. Who looks makes it 1 by
+                         CAS, then reads the two above; who stores one of these then stores 0 with release:
+                         so the CAS comes before that 0, or sees what was stored
      phase, from_count, from_ns, cycles, files, ...   written by who looks
      npuprof_control_.held   why the gate is closed, and the entry of that gap in the table. By CAS
 
@@ -43,7 +46,7 @@ enum {
 };
 
 static struct {
-    uint32_t requests, looking;
+    uint32_t requests, looking, quiet;
     uint64_t ended, slow;
     uint64_t slow_wanted_ns, half_ticks;       /* half_ticks: half of the limit, about; 0: not known */
     uint32_t dump_wanted;
@@ -105,9 +108,13 @@ static void npuprof_capture_hold_(uint32_t reason, bool hold)
 static void npuprof_capture_do_(int action)
 {
     const bool held = NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_COMMAND_;
-    if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
-    else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
-                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held));
+    if (action == NPUPROF_DO_DUMP_) {
+        NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
+        NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.quiet, 0);
+    } else {
+        npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
+                              action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held));
+    }
 }
 
 /* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
@@ -263,6 +270,20 @@ static void npuprof_capture_look_for_slow_(int64_t now, bool at_exit)
     npuprof_capture_write_slow_(now, at_exit);
 }
 
+/* Is there no more to do until somebody wants it, or a phase has counted its spans? What depends on time is
+   looked at each time. */
+static void npuprof_capture_settle_(void)
+{
+    const bool timed = npuprof_capture_set_.control_path[0] || npuprof_capture_now_.due_ns ||
+                       NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell) ||
+                       npuprof_capture_set_.phases[npuprof_capture_now_.phase % NPUPROF_PHASE_DONE_].is_time;
+    uint32_t loud = 0;
+    if (!timed) (void)NPUPROF_CAS_(&npuprof_capture_now_.quiet, &loud, 1);
+    if (timed || NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted) ||
+        NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns))
+        NPUPROF_STORE_(&npuprof_capture_now_.quiet, 0);
+}
+
 static void npuprof_capture_look_(void)
 {
     const int64_t now = npuprof_os_monotonic_ns_();
@@ -274,6 +295,7 @@ static void npuprof_capture_look_(void)
     }
     while (npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) npuprof_capture_advance_();
     npuprof_control_tell_();
+    npuprof_capture_settle_();
 }
 
 /* Looks, or has the thread look that is at it. */
@@ -304,17 +326,11 @@ static void npuprof_capture_end_(void)
 /* ---- Where a look is taken: npuprof_record_hooks_ */
 
 /* Would a look find anything to do? Why asked: `requests` is one word for all threads, and a look reads the
-   clock. What depends on time is looked at each time. */
-NPUPROF_HOT_ static bool npuprof_capture_is_wanted_(void)
+   clock. */
+NPUPROF_HOT_ static inline bool npuprof_capture_is_wanted_(void)
 {
-    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase) % NPUPROF_PHASE_DONE_;
-    if (!NPUPROF_LOAD_(&npuprof_capture_now_.requests) || npuprof_capture_set_.control_path[0]) return true;
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) return true;
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns)) return true;
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.due_ns)) return true;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell)) return true;
-    if (!npuprof_capture_set_.counted) return false;
-    return npuprof_capture_set_.phases[phase].is_time || npuprof_capture_is_due_(0);
+    if (!NPUPROF_LOAD_(&npuprof_capture_now_.quiet)) return true;
+    return npuprof_capture_set_.counted && npuprof_capture_is_due_(0);
 }
 
 NPUPROF_HOT_ static uint32_t npuprof_capture_begins_(uint32_t kind)
@@ -340,6 +356,7 @@ static void npuprof_capture_compare_(uint64_t ticks)
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
     uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
     while (took_ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, took_ns)) {}
+    NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.quiet, 0);
 }
 
 NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t given, uint64_t ticks)

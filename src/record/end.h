@@ -19,8 +19,7 @@
 /* Ends the newest open span. */
 static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
-    npuprof_record_end_span_(u, now, flags);
+    npuprof_record_end_span_(npuprof_record_top_unit_(slot), now, flags);
     slot->top--;
 }
 

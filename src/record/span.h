@@ -66,6 +66,23 @@ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t
     return slot->cursor;
 }
 
+/* Where the top one of the open spans lies. Why not the one of arena/thread.h: that needs the chunk, which is
+   seldom needed here. */
+static inline npuprof_unit_ *npuprof_record_top_unit_(const npuprof_slot_ *slot)
+{
+    const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
+    if (NPUPROF_LIKELY_(!(top & NPUPROF_TOKEN_MOVED_)))
+        return (npuprof_unit_ *)(slot->token_zero + (top & ~flags));
+    return npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+}
+
+/* The start of a span of the slot's current chunk, in ticks: the chunk holds what began up to `deadline`. */
+static inline uint64_t npuprof_record_start_ticks_(const npuprof_slot_ *slot, uint64_t w0)
+{
+    const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
+    return slot->deadline - ((slot->deadline - (w0 >> NPUPROF_ID_BITS_)) & mask);
+}
+
 static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npuprof_token_ *e)
 {
     const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);

@@ -29,6 +29,8 @@ COUNTS = {
     "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 29, None),
     "counter": ('PROF_COUNTER("value", n);', 29, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 61, None),
+    # In a second run, with ARMED.
+    "inference, armed": ('PROF_INFERENCE("inference"); WORK();', 263, None),
     "flow": ("PROF_FLOW_OUT(7);", 29, None),
     "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 313, None),
     "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 295, None),
@@ -84,12 +86,13 @@ static void fill(void)
 LOOP = ("NOINLINE void loop_%d(int rounds);\n"
         "NOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n")
 SHORT, LONG, TIMES = 10, 30, 6
+ARMED = {"NPUPROF_TRIGGER": "inference>1h"}       # never comes true
 
 
 def counts(compiler, folder):
-    """name: instructions a round. From one run of one program, which calls each loop by functions of their
-    own, so that callgrind tells the calls apart; new chunks of the arena come in between, so the smallest of
-    several calls is taken."""
+    """name: instructions a round. Of one program, which calls each loop by functions of their own, so that
+    callgrind tells the calls apart; new chunks of the arena come in between, so the smallest of several calls
+    is taken."""
     statements = [("bare", "", ""),
                   *((name, statement, 'PROF_PHASES("first");' if name == "PROF_NEXT" else "")
                                       for name, (statement, _, _) in COUNTS.items())]
@@ -111,9 +114,14 @@ def counts(compiler, folder):
                                       encoding="utf-8")
     subprocess.run([*compiler, "-std=gnu11", "-O2", f"-I{ROOT}", str(path.with_suffix(".c")), "-o", str(path),
                     "-pthread"], check=True)
+    return {**rounds_of(path, {}), "inference, armed": rounds_of(path, ARMED)["inference, armed"]}
+
+
+def rounds_of(path, variables):
+    """name: instructions a round, of this program with these variables."""
     out = path.with_suffix(".out")
     done = subprocess.run(["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no",
-                           f"--callgrind-out-file={out}", str(path)],
+                           f"--callgrind-out-file={out}", str(path)], env={**os.environ, **variables},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise RuntimeError(done.stdout)
@@ -124,8 +132,8 @@ def counts(compiler, folder):
         elif line.startswith("calls=") and (match := re.fullmatch(r"call_(\d+)_(\d+)_\d+", caller)):
             key = int(match[1]), int(match[2])
             cost[key] = min(cost.get(key, 1 << 62), int(next(lines).split()[1]))
-    each = [(cost[k, LONG] - cost[k, SHORT]) / (LONG - SHORT) for k in range(len(statements))]
-    return {name: each[k] - each[0] for k, (name, _, _) in enumerate(statements) if k}
+    bare, *each = ((cost[k, LONG] - cost[k, SHORT]) / (LONG - SHORT) for k in range(1 + len(COUNTS)))
+    return {name: one - bare for name, one in zip(COUNTS, each)}
 
 
 def site_bytes(compiler, folder):

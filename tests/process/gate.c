@@ -3,6 +3,7 @@
    SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,6 +89,30 @@ static void stop_while_told(const void *user)
     CHECK_INT(told_closed, 1);
 }
 
+static void tell_at_once(void *user, bool open) { (void)user, ++*(open ? &told_open : &told_closed); }
+
+static void infer(void) { PROF_INFERENCE("inference"); }
+
+/* The handler may not call the program: the next inference tells. */
+static void stop_by_signal(const void *user)
+{
+    (void)user;
+    capture.signal = "USR1:toggle";
+    capture.gate = tell_at_once;
+    CHECK_INT(init(), NPUPROF_OK);
+    CHECK_INT(npuprof_start(1), NPUPROF_OK);
+    told_open = told_closed = 0;
+    for (int i = 1; i <= 4; i++) {
+        infer();
+        CHECK_INT(raise(SIGUSR1), 0);
+        infer();
+        CHECK_INT(told_open + told_closed, i);
+    }
+    CHECK_INT(told_open, told_closed);
+}
+
+static void told_of_a_signal(void) { CHECK(check_in_child(stop_by_signal, NULL)); }
+
 static void told_of_a_change_meanwhile(void) { CHECK(check_in_child(stop_while_told, NULL)); }
 
-CHECK_MAIN(CASE(a_stop_outlives_init), CASE(told_of_a_change_meanwhile))
+CHECK_MAIN(CASE(a_stop_outlives_init), CASE(told_of_a_change_meanwhile), CASE(told_of_a_signal))
