@@ -210,6 +210,16 @@ class Check(unittest.TestCase):
         self.assertEqual((code, rules), (1, {rule}), lines)
         self.assertRegex(lines[-1], rf"^{len(lines) - 1} errors?$")
 
+    def test_first_of_an_array(self):
+        """What is no event is a finding wherever it stands, and a refusal only where nothing else stands."""
+        event = '{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}'
+        for text in (f"[1, {event}]", f"[{event}, 1]"):
+            code, lines = self.check(text)
+            self.assertEqual((code, sum("1 is not an object" in line for line in lines)), (1, 1), lines)
+        code, lines = self.check("[1]")
+        self.assertEqual((code, lines[-1]), (2, "1: not a trace: no event in traceEvents can be read "
+                                                "(1 value that is no event)"))
+
     def test_good(self):
         for old, new in HARMLESS:
             with self.subTest(new=new):

@@ -52,7 +52,8 @@ class Mistakes(unittest.TestCase):
 
     def test_a_name_that_is_empty(self):
         """As of a variable that is not set."""
-        for words in (("check", ""), ("convert", "", "-o", "t.csv"), ("convert", self.runs[0], "-o", ""),
+        for words in (("check", ""), ("view", ""), ("export", "", "--sqlite", "t.db"),
+                      ("convert", "", "-o", "t.csv"), ("convert", self.runs[0], "-o", ""),
                       ("merge", "", "", "-o", "t.json")):
             self.assertIn("the name of a file is empty", helpers.refused(*words))
 

@@ -162,7 +162,7 @@ def serve(file, name, open_it=False):
 
 
 def run(arguments):
-    path = only_trace([arguments.trace] if arguments.trace else [], arguments)
+    path = only_trace([] if arguments.trace is None else [arguments.trace], arguments)
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         shown, damaged = path, 0
         if not arguments.ftrace and is_image(path):

@@ -45,7 +45,7 @@ def add_arguments(parser):
 
 def run(arguments):
     path, database, folder = arguments.trace, arguments.sqlite, arguments.parquet
-    only_trace([path] if path else [], arguments)
+    only_trace([] if path is None else [path], arguments)
     if not (database or folder or arguments.ctf):
         raise Refused("export: say where to: --sqlite FILE, --parquet DIR or --ctf DIR")
     if database:
