@@ -10832,14 +10832,14 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ 
     return slot->cursor;
 }
 
-/* Where the top one of the open spans lies. Why not the one of arena/thread.h: that needs the chunk, which is
-   seldom needed here. */
-NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_top_unit_(const npuprof_slot_ *slot)
+/* Where an open span lies; e is its place in slot->open. Why not the one of arena/thread.h: that needs the
+   chunk, which is seldom needed here. */
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_open_unit_(const npuprof_slot_ *slot, const npuprof_token_ *e)
 {
-    const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
-    if (NPUPROF_LIKELY_(!(top & NPUPROF_TOKEN_MOVED_)))
-        return (npuprof_unit_ *)(slot->token_zero + (top & ~flags));
-    return npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    const npuprof_token_ flags = NPUPROF_TOKEN_FLAGS_;
+    if (NPUPROF_LIKELY_(!(*e & NPUPROF_TOKEN_MOVED_)))
+        return (npuprof_unit_ *)(slot->token_zero + (*e & ~flags));
+    return npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);
 }
 
 /* The start of a span of the slot's current chunk, in ticks: the chunk holds what began up to `deadline`. */
@@ -10851,8 +10851,7 @@ NPUPROF_OWN_ static inline uint64_t npuprof_record_start_ticks_(const npuprof_sl
 
 NPUPROF_OWN_ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npuprof_token_ *e)
 {
-    const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);
-    return (uint32_t)NPUPROF_LOAD_(&u->w0) & NPUPROF_ID_MASK_;
+    return (uint32_t)NPUPROF_LOAD_(&npuprof_record_open_unit_(slot, e)->w0) & NPUPROF_ID_MASK_;
 }
 
 /* Ends what was left behind, before a span of this site begins at that frame. */
@@ -10878,8 +10877,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
     /* Why fewer where many have no note: there is room for no more. */
     if (last - depth < npuprof_min_(most / 4, (most - npuprof_min_(none, most)) / 2)) return;
     for (; last > depth; last--) {
-        npuprof_unit_ *const u =
-            npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->open + last);
+        npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
         slot->top--;
     }
@@ -11585,7 +11583,7 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
     const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
     if ((top & ~flags) != token || !(top & NPUPROF_TOKEN_BOUNDARY_) || slot->top == slot->open) return b;
-    const npuprof_unit_ *const u = npuprof_record_top_unit_(slot);
+    const npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->top);
     const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_record_start_ticks_(slot, u->w0);
     const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
     b.kind = npuprof_table_site_at_(number)->head.a & NPUPROF_RECORD_KIND_;
@@ -11604,7 +11602,7 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
 /* Ends the newest open span. */
 NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_record_end_span_(npuprof_record_top_unit_(slot), now, flags);
+    npuprof_record_end_span_(npuprof_record_open_unit_(slot, slot->top), now, flags);
     slot->top--;
 }
 
@@ -12510,11 +12508,11 @@ NPUPROF_API_ NPUPROF_COLD_ npuprof_result npuprof_metadata(const char *key, cons
 }
 
 /* Position of an open span. e is its place in slot->open. */
-NPUPROF_OWN_ static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
-                                         const npuprof_token_ *e)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_record_position_(const npuprof_slot_ *slot, const npuprof_token_ *e)
 {
-    const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
+    const npuprof_unit_ *const u = npuprof_record_open_unit_(slot, e);
     if (*e & NPUPROF_TOKEN_MOVED_) return u[1].w0 >> NPUPROF_ID_BITS_;
+    npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     return chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
 }
 
@@ -12538,15 +12536,15 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     link.slot = slot->head.tid;
     link.correlation = *npuprof_slot_correlation_(slot);
     if (slot->top > slot->open) {
-        npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
+        npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
         const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
         const bool moved = *slot->top & NPUPROF_TOKEN_MOVED_;
-        link.position = npuprof_record_position_(slot, chunk, slot->top);
+        link.position = npuprof_record_position_(slot, slot->top);
         link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
         bool root = false;
         for (const npuprof_token_ *e = slot->top; e > slot->open; e--) {
             const uint32_t kind = npuprof_record_kind_(npuprof_slot_open_unit_(slot, chunk, e));
-            if (!root) link.root_position = npuprof_record_position_(slot, chunk, e);
+            if (!root) link.root_position = npuprof_record_position_(slot, e);
             if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
             if (kind == NPUPROF_KIND_WARM_UP) link.warm_up = true;
         }
@@ -12574,19 +12572,34 @@ NPUPROF_API_ uint64_t npuprof_correlate_(uint64_t id)
    only the number of the call site changes, to that of its twin in the table. A process that is killed in
    between leaves a RESULT that no span asks for. */
 
-/* Writes the record. NULL: there is no space, or the table is full. */
-NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
-                                                 npuprof_args args)
+/* Writes the arguments behind the place of the record, whatever they are. Returns where they end. NULL: there
+   is no space, or the table is full. */
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_unit_ *npuprof_record_write_result_(npuprof_slot_ *slot, npuprof_keys_ *keys,
+                                                                 npuprof_args args, uint64_t now)
 {
     const size_t units = npuprof_record_count_arg_units_(args);
-    const uint64_t now = npuprof_clock_();
+    const uint32_t generation = NPUPROF_LOAD_(&npuprof_arena_generation_);
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
-    if (!u) return NULL;
-    if (!npuprof_record_write_args_(u + 1, keys, args)) return NULL;
-    npuprof_unit_ *const behind = u + 1 + units;
+    if (!u || !npuprof_record_write_args_(u + 1, keys, args)) return NULL;
+    npuprof_record_forget_keys_(keys, generation);
+    NPUPROF_STORE_RELEASE_(&keys->fast, generation);
+    return u + 1 + units;
+}
+
+/* Writes the record. False: there is no space, or the table is full. */
+NPUPROF_OWN_ static inline bool npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
+                                              npuprof_args args)
+{
+    const uint64_t now = npuprof_clock_();
+    npuprof_unit_ *behind = NULL;
+    if (!NPUPROF_RECORD_SMALL_ && NPUPROF_LOAD_ACQUIRE_(&keys->fast) == NPUPROF_LOAD_(&npuprof_arena_fast_))
+        behind = npuprof_record_write_args_fast_(slot, keys, args, now);
+    if (!behind) behind = npuprof_record_write_result_(slot, keys, args, now);
+    if (!behind) return false;
+    npuprof_unit_ *const u = slot->cursor;
     npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_, position);
     slot->cursor = behind;
-    return u;
+    return true;
 }
 
 /* The number of the call site that has results beside this one. keys->text is what was found last here: the
@@ -12605,11 +12618,10 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_twin_(npuprof_keys_ *keys, ui
 /* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
 NPUPROF_OWN_ static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
 {
-    const uint64_t position =
-        npuprof_record_position_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    const uint64_t position = npuprof_record_position_(slot, slot->top);
     if (!npuprof_record_put_result_(slot, position, keys, args)) return false;
     /* Why only now: the span may have moved to a new chunk. */
-    npuprof_unit_ *const span = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    npuprof_unit_ *const span = npuprof_record_open_unit_(slot, slot->top);
     const uint64_t w0 = NPUPROF_LOAD_(&span->w0), mask = NPUPROF_ID_MASK_;
     const uint32_t twin = npuprof_record_twin_(keys, (uint32_t)(w0 & mask));
     if (twin) NPUPROF_STORE_RELEASE_(&span->w0, (w0 & ~mask) | twin);

@@ -74,7 +74,7 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
     const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
     if ((top & ~flags) != token || !(top & NPUPROF_TOKEN_BOUNDARY_) || slot->top == slot->open) return b;
-    const npuprof_unit_ *const u = npuprof_record_top_unit_(slot);
+    const npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->top);
     const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_record_start_ticks_(slot, u->w0);
     const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
     b.kind = npuprof_table_site_at_(number)->head.a & NPUPROF_RECORD_KIND_;

@@ -19,7 +19,7 @@
 /* Ends the newest open span. */
 static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_record_end_span_(npuprof_record_top_unit_(slot), now, flags);
+    npuprof_record_end_span_(npuprof_record_open_unit_(slot, slot->top), now, flags);
     slot->top--;
 }
 

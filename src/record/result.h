@@ -9,6 +9,7 @@
 #include "enter.h"
 #include "args.h"
 #include "span.h"
+#include "begin.h"
 #include "thread.h"
 
 /* PROF_RESULT: arguments of a span that become known while it is open. They are a RESULT record at the
@@ -18,19 +19,34 @@
    only the number of the call site changes, to that of its twin in the table. A process that is killed in
    between leaves a RESULT that no span asks for. */
 
-/* Writes the record. NULL: there is no space, or the table is full. */
-static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
-                                                 npuprof_args args)
+/* Writes the arguments behind the place of the record, whatever they are. Returns where they end. NULL: there
+   is no space, or the table is full. */
+static NPUPROF_SLOW_ npuprof_unit_ *npuprof_record_write_result_(npuprof_slot_ *slot, npuprof_keys_ *keys,
+                                                                 npuprof_args args, uint64_t now)
 {
     const size_t units = npuprof_record_count_arg_units_(args);
-    const uint64_t now = npuprof_clock_();
+    const uint32_t generation = NPUPROF_LOAD_(&npuprof_arena_generation_);
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
-    if (!u) return NULL;
-    if (!npuprof_record_write_args_(u + 1, keys, args)) return NULL;
-    npuprof_unit_ *const behind = u + 1 + units;
+    if (!u || !npuprof_record_write_args_(u + 1, keys, args)) return NULL;
+    npuprof_record_forget_keys_(keys, generation);
+    NPUPROF_STORE_RELEASE_(&keys->fast, generation);
+    return u + 1 + units;
+}
+
+/* Writes the record. False: there is no space, or the table is full. */
+static inline bool npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
+                                              npuprof_args args)
+{
+    const uint64_t now = npuprof_clock_();
+    npuprof_unit_ *behind = NULL;
+    if (!NPUPROF_RECORD_SMALL_ && NPUPROF_LOAD_ACQUIRE_(&keys->fast) == NPUPROF_LOAD_(&npuprof_arena_fast_))
+        behind = npuprof_record_write_args_fast_(slot, keys, args, now);
+    if (!behind) behind = npuprof_record_write_result_(slot, keys, args, now);
+    if (!behind) return false;
+    npuprof_unit_ *const u = slot->cursor;
     npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_, position);
     slot->cursor = behind;
-    return u;
+    return true;
 }
 
 /* The number of the call site that has results beside this one. keys->text is what was found last here: the
@@ -49,11 +65,10 @@ static inline uint32_t npuprof_record_twin_(npuprof_keys_ *keys, uint32_t number
 /* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
 static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
 {
-    const uint64_t position =
-        npuprof_record_position_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    const uint64_t position = npuprof_record_position_(slot, slot->top);
     if (!npuprof_record_put_result_(slot, position, keys, args)) return false;
     /* Why only now: the span may have moved to a new chunk. */
-    npuprof_unit_ *const span = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    npuprof_unit_ *const span = npuprof_record_open_unit_(slot, slot->top);
     const uint64_t w0 = NPUPROF_LOAD_(&span->w0), mask = NPUPROF_ID_MASK_;
     const uint32_t twin = npuprof_record_twin_(keys, (uint32_t)(w0 & mask));
     if (twin) NPUPROF_STORE_RELEASE_(&span->w0, (w0 & ~mask) | twin);

@@ -66,14 +66,14 @@ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t
     return slot->cursor;
 }
 
-/* Where the top one of the open spans lies. Why not the one of arena/thread.h: that needs the chunk, which is
-   seldom needed here. */
-static inline npuprof_unit_ *npuprof_record_top_unit_(const npuprof_slot_ *slot)
+/* Where an open span lies; e is its place in slot->open. Why not the one of arena/thread.h: that needs the
+   chunk, which is seldom needed here. */
+static inline npuprof_unit_ *npuprof_record_open_unit_(const npuprof_slot_ *slot, const npuprof_token_ *e)
 {
-    const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
-    if (NPUPROF_LIKELY_(!(top & NPUPROF_TOKEN_MOVED_)))
-        return (npuprof_unit_ *)(slot->token_zero + (top & ~flags));
-    return npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    const npuprof_token_ flags = NPUPROF_TOKEN_FLAGS_;
+    if (NPUPROF_LIKELY_(!(*e & NPUPROF_TOKEN_MOVED_)))
+        return (npuprof_unit_ *)(slot->token_zero + (*e & ~flags));
+    return npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);
 }
 
 /* The start of a span of the slot's current chunk, in ticks: the chunk holds what began up to `deadline`. */
@@ -85,8 +85,7 @@ static inline uint64_t npuprof_record_start_ticks_(const npuprof_slot_ *slot, ui
 
 static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npuprof_token_ *e)
 {
-    const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);
-    return (uint32_t)NPUPROF_LOAD_(&u->w0) & NPUPROF_ID_MASK_;
+    return (uint32_t)NPUPROF_LOAD_(&npuprof_record_open_unit_(slot, e)->w0) & NPUPROF_ID_MASK_;
 }
 
 /* Ends what was left behind, before a span of this site begins at that frame. */
@@ -112,8 +111,7 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ 
     /* Why fewer where many have no note: there is room for no more. */
     if (last - depth < npuprof_min_(most / 4, (most - npuprof_min_(none, most)) / 2)) return;
     for (; last > depth; last--) {
-        npuprof_unit_ *const u =
-            npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->open + last);
+        npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
         slot->top--;
     }

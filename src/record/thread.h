@@ -9,6 +9,7 @@
 #include "../arena/thread.h"
 #include "../arena/slots.h"
 #include "enter.h"
+#include "span.h"
 
 #include <string.h>
 
@@ -90,11 +91,11 @@ NPUPROF_API_ NPUPROF_COLD_ npuprof_result npuprof_metadata(const char *key, cons
 }
 
 /* Position of an open span. e is its place in slot->open. */
-static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
-                                         const npuprof_token_ *e)
+static NPUPROF_NOINLINE_ uint64_t npuprof_record_position_(const npuprof_slot_ *slot, const npuprof_token_ *e)
 {
-    const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
+    const npuprof_unit_ *const u = npuprof_record_open_unit_(slot, e);
     if (*e & NPUPROF_TOKEN_MOVED_) return u[1].w0 >> NPUPROF_ID_BITS_;
+    npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     return chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
 }
 
@@ -118,15 +119,15 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     link.slot = slot->head.tid;
     link.correlation = *npuprof_slot_correlation_(slot);
     if (slot->top > slot->open) {
-        npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
+        npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
         const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
         const bool moved = *slot->top & NPUPROF_TOKEN_MOVED_;
-        link.position = npuprof_record_position_(slot, chunk, slot->top);
+        link.position = npuprof_record_position_(slot, slot->top);
         link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
         bool root = false;
         for (const npuprof_token_ *e = slot->top; e > slot->open; e--) {
             const uint32_t kind = npuprof_record_kind_(npuprof_slot_open_unit_(slot, chunk, e));
-            if (!root) link.root_position = npuprof_record_position_(slot, chunk, e);
+            if (!root) link.root_position = npuprof_record_position_(slot, e);
             if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
             if (kind == NPUPROF_KIND_WARM_UP) link.warm_up = true;
         }

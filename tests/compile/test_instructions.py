@@ -30,9 +30,9 @@ COUNTS = {
     "counter": ('PROF_COUNTER("value", n);', 29, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 61, None),
     # In a second run, with ARMED.
-    "inference, armed": ('PROF_INFERENCE("inference"); WORK();', 263, None),
+    "inference, armed": ('PROF_INFERENCE("inference"); WORK();', 261, None),
     "flow": ("PROF_FLOW_OUT(7);", 29, None),
-    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 313, None),
+    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 203, None),
     "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 295, None),
     "async begin": ('npuprof_async_begin("c", "job", 7);', 175, None),
     "npuprof_span": ('npuprof_span("track", "c", "copy", 1, 2, PROF_NO_ARGS);', 259, None),
