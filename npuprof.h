@@ -6232,8 +6232,9 @@ NPUPROF_OWN_ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, ui
 }
 
 /* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '.' nothing, 'v' an
-   argument of the counter's type, 'm' a pool's two, 'i' the id. npuprof_fw_put_fields_() writes these; a new
-   kind with a value of its own needs its line there. */
+   argument of the counter's type, 'm' a pool's two, 'i' the id. Nothing reads the second list: it only makes
+   whoever adds a kind decide. npuprof_fw_put_fields_() writes the values; a new kind with a value of its own
+   needs its line there. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
 #define NPUPROF_FW_VALUES_ ".......vvvmiiii.."
 NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);
@@ -22317,8 +22318,8 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
 /* ==== src/report/tables.h =========================================================== >>report/tables ==== */
 
 /* Tables of spans: inferences, operators outside the NPU, executions of the NPU, and its operators by name.
-   A new table is a function npuprof_print_...() here, declared in public/api.h: it begins and ends as these
-   do. */
+   A new table is a function npuprof_print_...() here, with a line in NPUPROF_TABLES of public/api.h, which
+   declares it: it begins and ends as these do. */
 
 /* Host spans of a kind, one a row. */
 NPUPROF_OWN_ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
@@ -23130,7 +23131,7 @@ NPUPROF_API_ npuprof_result npuprof_clock_pair(int clock, int64_t *other_ns, int
 
 /* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
    Data: npuprof_file_own_path_, which is only read here.
-   A new output is in NPUPROF_FORMS_ of control/path.h. */
+   A new output is in NPUPROF_FORMS_ of control/path.h, and its part is included here. */
 
 /* By form (NPUPROF_FORM_*): npuprof_write_FORM_locked_(). Each writes the open image into a sink, and returns
    0 or an errno value. NULL: left out. */
@@ -23148,6 +23149,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_(const char *path, int for
 
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
    has our pid: in the first event of a JSON, in the header of an image, in the first trace id of a CSV.
+   An output that shows it nowhere would be overwritten by another arena of this process.
    Why ask the file: the arenas of NPUPROF_STATIC files and of plugins have no variable in common. */
 NPUPROF_OWN_ static bool npuprof_file_is_of_this_process_(const char *path)
 {

@@ -4551,7 +4551,10 @@ NPUPROF_OWN_ static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, co
 
 /* What a ready rule is: the functions by which the reader of a ring asks who says that entry number n is
    there. One file for each of them, ready_*.h, and one line of the table in rules.h. The reader keeps its own
-   n, which starts at 0 and never wraps. Owns no data. */
+   n, which starts at 0 and never wraps. Owns no data.
+
+   A rule loads by npuprof_npu_load_value_() or npuprof_npu_load_word_() alone. Why: the device writes
+   meanwhile; and tests/npu/interleaved.c lets it write at these loads. */
 
 enum { NPUPROF_NPU_BATCH_ = 32 };        /* entries copied before they are judged */
 

@@ -77,8 +77,9 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
 }
 
 /* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '.' nothing, 'v' an
-   argument of the counter's type, 'm' a pool's two, 'i' the id. npuprof_fw_put_fields_() writes these; a new
-   kind with a value of its own needs its line there. */
+   argument of the counter's type, 'm' a pool's two, 'i' the id. Nothing reads the second list: it only makes
+   whoever adds a kind decide. npuprof_fw_put_fields_() writes the values; a new kind with a value of its own
+   needs its line there. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
 #define NPUPROF_FW_VALUES_ ".......vvvmiiii.."
 NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);

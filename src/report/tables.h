@@ -15,8 +15,8 @@
 #include "common.h"
 
 /* Tables of spans: inferences, operators outside the NPU, executions of the NPU, and its operators by name.
-   A new table is a function npuprof_print_...() here, declared in public/api.h: it begins and ends as these
-   do. */
+   A new table is a function npuprof_print_...() here, with a line in NPUPROF_TABLES of public/api.h, which
+   declares it: it begins and ends as these do. */
 
 /* Host spans of a kind, one a row. */
 static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)

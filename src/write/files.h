@@ -25,7 +25,7 @@
 
 /* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
    Data: npuprof_file_own_path_, which is only read here.
-   A new output is in NPUPROF_FORMS_ of control/path.h. */
+   A new output is in NPUPROF_FORMS_ of control/path.h, and its part is included here. */
 
 /* By form (NPUPROF_FORM_*): npuprof_write_FORM_locked_(). Each writes the open image into a sink, and returns
    0 or an errno value. NULL: left out. */
@@ -43,6 +43,7 @@ static npuprof_result npuprof_file_write_(const char *path, int form, npuprof_fi
 
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
    has our pid: in the first event of a JSON, in the header of an image, in the first trace id of a CSV.
+   An output that shows it nowhere would be overwritten by another arena of this process.
    Why ask the file: the arenas of NPUPROF_STATIC files and of plugins have no variable in common. */
 static bool npuprof_file_is_of_this_process_(const char *path)
 {

@@ -55,6 +55,21 @@ def listed(path, macro):
     return re.findall(r"X\((\w+)", body)
 
 
+class Forms(unittest.TestCase):
+    """What says which files the library writes."""
+
+    def test_each_extension_is_said(self):
+        extensions = names("src/control/path.h", r'X\(\w+, \w+, "(\.\w+)"\)')
+        self.assertGreaterEqual(len(extensions), 3)
+        for path in ("src/public/types.h", "src/public/api.h", "src/control/environment.h",
+                     "tools/npuprof_convert.c"):
+            said = names(path, r"\.json, [^;\n]*")
+            self.assertTrue(said, path)
+            for sentence in said:
+                with self.subTest(path, sentence=sentence):
+                    self.assertLessEqual(set(extensions), set(re.findall(r"\.\w+", sentence)))
+
+
 class WhereANewThingGoes(unittest.TestCase):
     """A file that names most members of a family is one where a new member goes: its row says so."""
     FAMILIES = {

@@ -1,6 +1,7 @@
 # test: time=180 - recording from Python through the shared library, each case in a process of its own
 # SPDX-License-Identifier: MIT
 import csv
+import re
 import shutil
 import sys
 import textwrap
@@ -35,6 +36,19 @@ class Case(unittest.TestCase):
 
 class Reading(Case):
     """npuprof.reader(): spans come back while the program runs."""
+
+    def test_word_of_each_kind(self):
+        """A kind that the library has is no mere number here."""
+        header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
+        block = re.search(r"#define NPUPROF_KINDS\(X\)(.*?)\n#define", header, re.S)[1]
+        words = [re.sub(r"^counter_.*", "counter", name.lower())
+                 for name in re.findall(r"NPUPROF_KIND_(\w+)", block)]
+        python(f"""
+            import npuprof.recording.reading as reading
+            assert reading.KINDS == {tuple(words)}, reading.KINDS
+            assert all(reading.KINDS[number] == "counter" for number in reading.COUNTERS)
+            assert len(reading.COUNTERS) == reading.KINDS.count("counter")
+        """)
 
     def test_reader(self):
         python("""
