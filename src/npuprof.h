@@ -274,6 +274,7 @@ NPUPROF_QUIET_PUSH_
 #include "read/threads.h"
 #include "read/time.h"
 #include "read/rate.h"
+#include "read/kinds.h"
 #include "read/place.h"
 #include "read/list.h"
 #include "read/placed.h"

@@ -40,7 +40,7 @@ NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 /* Why apart: else gcc inlines the function into itself, in 859 bytes of code. */
 static char *npuprof_digits_long_uint_(char *p, uint64_t v);
 
-NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) return npuprof_digits_long_uint_(p, v);
     const uint64_t digits = npuprof_digits_eight_(v);
@@ -57,7 +57,7 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_long_uint_(char *p, uint64_t v)
     return p + 8;
 }
 
-static inline char *npuprof_digits_int_(char *p, int64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 {
     *p = '-';
     return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);

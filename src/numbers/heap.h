@@ -78,6 +78,15 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_sort_merge_(uint8_t *to, const uint8_t *from
 {
     const uint8_t *a = from, *b = middle;
     if (b < end && before(b, b - bytes)) {
+        size_t first = 0, behind = (size_t)(middle - from) / bytes;
+        while (first < behind) {           /* what is before all of the second run goes at once */
+            const size_t half = (first + behind) / 2;
+            if (before(b, from + half * bytes)) behind = half;
+            else first = half + 1;
+        }
+        memcpy(to, from, first * bytes);
+        to += first * bytes;
+        a += first * bytes;
         while (a < middle && b < end) {
             const bool second = before(b, a);
             memcpy(to, second ? b : a, bytes);

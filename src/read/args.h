@@ -81,13 +81,13 @@ NPUPROF_HOT_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npupro
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;
-    const uint64_t payload = w->u->w0 >> NPUPROF_ID_BITS_;
+    const uint64_t w0 = w->u->w0, payload = w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
     v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
     v->length = (size_t)(payload >> 32);
     v->bits = w->u->w1;
     v->text = (const uint8_t *)w->u + 8;   /* the first 8 bytes are in this unit, the others behind it */
-    w->u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
+    w->u += 1 + npuprof_cursor_arg_more_(w0);
     return true;
 }
 

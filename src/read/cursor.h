@@ -161,14 +161,19 @@ npuprof_cursor_skip_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end)
     return u;
 }
 
+/* How many units behind that of an argument belong to it: of its text, 8 bytes are in the first one. */
+NPUPROF_HOT_ static inline uint64_t npuprof_cursor_arg_more_(uint64_t w0)
+{
+    return ((w0 >> NPUPROF_ID_BITS_ >> 32) + 7) / 16;
+}
+
 /* The end of the arguments that begin at u. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
                                                                           const npuprof_unit_ *end)
 {
-    while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
-        const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
-        const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
-        if (more >= (uint64_t)(end - u)) break;
+    while (u < end) {
+        const uint64_t w0 = npuprof_unit_load_w0_(u), more = npuprof_cursor_arg_more_(w0);
+        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_ || more >= (uint64_t)(end - u)) break;
         u += 1 + more;
     }
     return u;
@@ -294,6 +299,16 @@ NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, c
     if (p->at) c->unit = (uint32_t)(p->at - c->units);
 }
 
+/* The end of the arguments that begin at u, if another record follows them at once; else NULL. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ const npuprof_unit_ *
+npuprof_cursor_behind_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+{
+    u = npuprof_cursor_skip_args_(u, end);
+    if (u >= end) return NULL;
+    const uint32_t next = npuprof_unit_load_id_(u);
+    return next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_ ? NULL : u;
+}
+
 /* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
    the sites that it met, and asks npuprof_cursor_plain_ended_() of those of spans. */
 NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_walk_ *c, npuprof_plain_ *p)
@@ -306,14 +321,12 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
     p->args = p->behind = u + 1;
-    uint32_t next = npuprof_unit_load_id_(u + 1);
+    const uint32_t next = npuprof_unit_load_id_(u + 1);
     if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_)) {
         if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
         p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
-        p->behind = npuprof_cursor_skip_args_(p->args, c->end);
-        if (p->behind >= c->end) return false;
-        next = npuprof_unit_load_id_(p->behind);
-        if (next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_) return false;
+        p->behind = npuprof_cursor_behind_args_(p->args, c->end);
+        if (!p->behind) return false;
     }
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     return p->start >= c->clear_ticks && p->start <= c->last_ticks;

@@ -134,7 +134,8 @@ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_
     npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
     npuprof_event_ ev;
     memset(d->list, 0, sizeof d->list);
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans)) != NULL;) {
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
         const bool is_device = ev.kind == NPUPROF_KIND_DEVICE;
         npuprof_execution_ *within = NULL;
         if (is_device && ev.flags & NPUPROF_STAMP_INSTANT) continue;

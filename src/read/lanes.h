@@ -100,6 +100,12 @@ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_
     return a.sort == b.sort && a.stream == b.stream;
 }
 
+/* Is no node left? */
+static inline bool npuprof_lane_is_full_(const npuprof_lane_set_ *l)
+{
+    return !l->free_node && l->fresh_node == l->node_count;
+}
+
 /* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
    Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
 static inline uint32_t npuprof_lane_find_(npuprof_lane_set_ *l, npuprof_lane_group_ group, int64_t start,
@@ -111,7 +117,7 @@ static inline uint32_t npuprof_lane_find_(npuprof_lane_set_ *l, npuprof_lane_gro
         if (lane == l->count) npuprof_lane_add_(l, group);
         if (npuprof_lane_same_group_(l->group[lane], group) && npuprof_lane_nest_(l, lane, start, end))
             return lane;
-        if (!l->free_node && l->fresh_node == l->node_count) return NPUPROF_LANES_;
+        if (npuprof_lane_is_full_(l)) return NPUPROF_LANES_;
     }
     for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(l, lane, start, end);) lane++;
     return lane;

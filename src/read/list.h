@@ -69,17 +69,25 @@ static bool npuprof_list_add_(npuprof_list_ *l, const void *element)
     return true;
 }
 
-/* Sorts elements of `bytes` bytes, which is a constant. False: the system has no memory beside them. */
-NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
+/* The work of npuprof_list_sort_(). Why apart: gcc takes what is around calls of the system for cold code.
+   Why one function for all elements: most lists are nearly in order; then few of them are compared. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ void *npuprof_list_merge_(const npuprof_list_ *l, void *beside,
+                                                               npuprof_heap_before_ before)
+{
+    return npuprof_sort_(l->at, beside, l->bytes, l->count, before);
+}
+
+/* Sorts a list. False: the system has no memory beside it. */
+static bool npuprof_list_sort_(npuprof_list_ *l, npuprof_heap_before_ before)
 {
     const uint8_t *const array = l->at;
+    const size_t bytes = l->bytes;
     size_t sorted = 1;
     while (sorted < l->count && !before(array + sorted * bytes, array + (sorted - 1) * bytes)) sorted++;
     if (sorted >= l->count) return true;
     uint8_t *const beside = npuprof_list_memory_((uint64_t)l->count * bytes);
     if (!beside) return false;
-    if (npuprof_sort_(l->at, beside, bytes, l->count, before) == beside)
-        memcpy(l->at, beside, l->count * bytes);
+    if (npuprof_list_merge_(l, beside, before) == beside) memcpy(l->at, beside, l->count * bytes);
     npuprof_os_unmap_(beside, l->count * bytes);
     return true;
 }

@@ -10,8 +10,8 @@
 /* All placed spans of an image in order: one walk collects them, one sort puts them in order, and the async
    ones get their ends. */
 
-/* A begin or an end of an async span, in the order of its thread. span: a begin's index + 1 in the list; 0:
-   it is an end. */
+/* A begin or an end of an async span, in the order of its thread. span: a begin's index + 1 in the list,
+   which is not sorted yet; 0: it is an end. */
 typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
 
 NPUPROF_HOT_ static bool npuprof_async_before_(const void *one, const void *other)
@@ -23,7 +23,7 @@ NPUPROF_HOT_ static bool npuprof_async_before_(const void *one, const void *othe
 static void npuprof_async_close_(npuprof_placed_ *p, int64_t ns)
 {
     p->end_ns = ns;
-    p->unfinished = false;
+    p->fault = NPUPROF_FAULT_NONE_;
 }
 
 /* No end came before `ns`, where its id begins anew. early: an end of another thread came in its tick. */
@@ -33,21 +33,18 @@ static void npuprof_async_leave_(npuprof_placed_ *p, bool early, int64_t ns)
     else if (ns < p->end_ns) p->end_ns = ns;
 }
 
-/* Gives the async spans of a sorted list their ends: a begin takes the first end behind it that has its id,
+/* Gives the async spans of a list their ends: a begin takes the first end behind it that has its id,
    unless the id begins anew before. In one tick, what began before it ends first; then the order of the
    threads counts. Returns 0 or an errno value. */
 static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *events)
 {
     npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at, *open = NULL;
-    npuprof_async_ *from = (npuprof_async_ *)(void *)events->at;
     bool early = false;
-    for (size_t i = 0; i < spans->count; i++)
-        if (list[i].track >> 56 == NPUPROF_TRACK_ASYNC_) from[list[i].event].span = i + 1;
-    if (!npuprof_list_sort_(events, sizeof(npuprof_async_), npuprof_async_before_)) return ENOMEM;
-    from = (npuprof_async_ *)(void *)events->at;
+    if (!npuprof_list_sort_(events, npuprof_async_before_)) return ENOMEM;
+    const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
     const npuprof_async_ *const last = from + events->count;
     while (from < last) {
-        npuprof_async_ *behind = from, *taken = from;
+        const npuprof_async_ *behind = from, *taken = from;
         const uint64_t id = from->id;
         const int64_t ns = from->ns;
         while (behind < last && behind->id == id && behind->ns == ns) behind++;
@@ -78,25 +75,28 @@ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npup
 {
     npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
-    npuprof_place_walk_ c;
+    npuprof_cursor_kinds_ c;
     const npuprof_slot_head_ *slot = NULL;
-    npuprof_place_begin_(&c, kinds | (kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1) << NPUPROF_KIND_ASYNC_END);
+    const uint32_t async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
+    npuprof_cursor_begin_kinds_(&c, kinds | async << NPUPROF_KIND_ASYNC_END);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
-        while (npuprof_place_next_(&c, &ev)) {
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             const bool ends = ev.kind == NPUPROF_KIND_ASYNC_END;
             npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(spans);
             if (!p) return ENOMEM;
-            p->event = events->count;
+            const bool placed = !ends && npuprof_place_(im, caches, &ev, p);
             if (ends || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
                 npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
                 if (!event) return ENOMEM;
                 event->id = ev.value;
-                event->ns = npuprof_image_ns_(im, ev.start);
-                event->span = 0;
+                event->ns = ends ? npuprof_image_ns_(im, ev.start) : p->start_ns;
+                event->span = ends ? 0 : spans->count + 1;
                 events->count++;
             }
-            spans->count += !ends && npuprof_place_(im, caches, &ev, p);
+            const bool known = ev.args == ev.args_end && ev.kind != NPUPROF_KIND_DEVICE;
+            p->text = known ? ev.site << 8 | ev.kind : 0;
+            spans->count += placed;
         }
     }
     return 0;
@@ -116,22 +116,19 @@ static npuprof_placed_walk_ npuprof_placed_begin_(const npuprof_image_ *im, uint
     npuprof_list_ events = npuprof_list_of_(sizeof(npuprof_async_));
     if (!(im->kinds & kinds)) return walk;
     walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &events);
-    if (!walk.error && !npuprof_list_sort_(&walk.list, sizeof(npuprof_placed_), npuprof_placed_is_before_))
-        walk.error = ENOMEM;
     if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &events);
+    if (!walk.error && !npuprof_list_sort_(&walk.list, npuprof_placed_is_before_))
+        walk.error = ENOMEM;
     if (walk.error) npuprof_list_free_(&walk.list);
     npuprof_list_free_(&events);
     return walk;
 }
 
-/* The next span and its record. NULL: there is none; the walk is over, and its pages are given back. */
-static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_walk_ *walk, npuprof_event_ *ev)
+/* The next span. NULL: there is none; the walk is over, and its pages are given back. */
+static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_walk_ *walk)
 {
     const npuprof_placed_ *const list = (const npuprof_placed_ *)(const void *)walk->list.at;
-    while (walk->at < walk->list.count) {
-        const npuprof_placed_ *const p = &list[walk->at++];
-        if (npuprof_cursor_decode_at_(walk->image, p->locator, ev)) return p;
-    }
+    if (walk->at < walk->list.count) return &list[walk->at++];
     npuprof_list_free_(&walk->list);
     return NULL;
 }

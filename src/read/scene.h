@@ -6,6 +6,7 @@
 #include "args.h"
 #include "time.h"
 #include "walk.h"
+#include "place.h"
 #include "lanes.h"
 
 /* The scene: what an image shows, decided once for every output that draws it. It has tracks, and lanes of
@@ -63,6 +64,9 @@ typedef struct npuprof_scene_output_ {
     uint64_t (*lane)(npuprof_scene_ *s, const npuprof_event_ *ev, uint32_t lane);
     /* Takes from s->walk as many plain spans as it can write at once, in lane 0. May take none. */
     void (*plain)(npuprof_scene_ *s);
+    /* Writes a placed span of the track at hand at once, and puts it into its lane, if it can. False: nothing
+       happened. May be NULL. */
+    bool (*placed)(npuprof_scene_ *s, const npuprof_placed_ *p);
     /* A span. Returns a mark of it, for its end. */
     uint32_t (*span)(npuprof_scene_ *s, const npuprof_scene_event_ *e);
     /* The end of a span, when all that is inside of it was shown. NULL: the output needs none. */

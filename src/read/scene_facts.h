@@ -182,11 +182,8 @@ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const npuprof_image
 
 static void npuprof_fact_of_finished_(npuprof_scene_event_ *e, const npuprof_placed_ *p)
 {
-    const npuprof_event_ *const ev = e->ev;
-    const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
-    const uint32_t key = p->unfinished     ? NPUPROF_FACT_UNFINISHED_
-                         : p->out_of_range ? NPUPROF_FACT_OUT_OF_RANGE_
-                         : reversed        ? NPUPROF_FACT_REVERSED_
-                                           : NPUPROF_FACT_COUNT_;
-    if (key < NPUPROF_FACT_COUNT_) (void)npuprof_fact_add_(e, key, NPUPROF_ARG_BOOL, 1);
+    static const uint8_t keys[] = {        /* by NPUPROF_FAULT_* */
+        0, NPUPROF_FACT_UNFINISHED_, NPUPROF_FACT_OUT_OF_RANGE_, NPUPROF_FACT_REVERSED_
+    };
+    if (p->fault) (void)npuprof_fact_add_(e, keys[p->fault], NPUPROF_ARG_BOOL, 1);
 }

@@ -5,6 +5,7 @@
 #include "threads.h"
 #include "time.h"
 #include "list.h"
+#include "kinds.h"
 #include "walk.h"
 #include "scene.h"
 
@@ -48,18 +49,26 @@ static bool npuprof_flow_arrow_ns_(const npuprof_scene_ *s, const npuprof_event_
 /* Adds the flows of a thread. Returns 0 or an errno value. */
 static int npuprof_flow_gather_thread_(npuprof_scene_ *s, uint32_t tid, npuprof_list_ *flows)
 {
+    const uint32_t kinds = 1u << NPUPROF_KIND_FLOW_OUT | 1u << NPUPROF_KIND_FLOW_IN;
     npuprof_event_ ev;
-    npuprof_flow_ f;
-    f.order = INT64_MIN;
-    f.tid = tid;
+    npuprof_cursor_kinds_ few;
+    int64_t order = INT64_MIN;
     npuprof_walk_begin_(s->walk, s->image, tid);
+    npuprof_cursor_begin_kinds_(&few, kinds | NPUPROF_KINDS_THAT_NEST_);
+    few.cursor = s->walk->cursor[0];
+    s->walk->few = &few;
     while (npuprof_walk_next_(s->walk, &ev)) {
-        f.in = ev.kind == NPUPROF_KIND_FLOW_IN;
-        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(s, &ev, &f.ns)) continue;
-        if (f.ns > f.order) f.order = f.ns;
-        f.id = ev.value;
-        f.locator = ev.locator;
-        if (!npuprof_list_add_(flows, &f)) return ENOMEM;
+        if (!(kinds >> ev.kind & 1)) continue;
+        npuprof_flow_ *const f = (npuprof_flow_ *)npuprof_list_room_(flows);
+        if (!f) return ENOMEM;
+        if (!npuprof_flow_arrow_ns_(s, &ev, &f->ns)) continue;
+        if (f->ns > order) order = f->ns;
+        f->id = ev.value;
+        f->locator = ev.locator;
+        f->order = order;
+        f->tid = tid;
+        f->in = ev.kind == NPUPROF_KIND_FLOW_IN;
+        flows->count++;
     }
     return 0;
 }
@@ -74,7 +83,7 @@ static void npuprof_scene_flows_(npuprof_scene_ *s)
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     for (uint32_t tid = 0; !error && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
         error = npuprof_flow_gather_thread_(s, tid, &flows);
-    if (!error && !npuprof_list_sort_(&flows, sizeof(npuprof_flow_), npuprof_flow_before_)) error = ENOMEM;
+    if (!error && !npuprof_list_sort_(&flows, npuprof_flow_before_)) error = ENOMEM;
     const npuprof_flow_ *const list = (const npuprof_flow_ *)(const void *)flows.at;
     for (const npuprof_flow_ *f = list; !error && f < list + flows.count; f++) {
         if (!f->in) out = f;

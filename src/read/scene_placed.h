@@ -117,7 +117,9 @@ static void npuprof_scene_placed_(npuprof_scene_ *s)
     npuprof_scene_event_ e;
     s->placed = 0;
     npuprof_lane_clear_all_(s->lanes);
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans)) != NULL;) {
+        if (p->track == s->placed && s->output->placed && s->output->placed(s, p)) continue;
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
         npuprof_scene_show_(s, &ev, &e);
         e.start = p->start_ns - im->origin_ns;
         e.end = p->end_ns - im->origin_ns;

@@ -10,6 +10,7 @@
 #include "threads.h"
 #include "time.h"
 #include "rate.h"
+#include "kinds.h"
 #include "place.h"
 
 /* Opens an image for a reader: goes through all of its events once, counts them, and finds what the trace
@@ -19,92 +20,42 @@
    newer than the last stamp found here is not shown, so that a reader sees the same events in each of its
    walks. */
 
-/* What a trace spans, in host ticks: from the earliest stamp, as a distance from the first anchor, to the
-   last one. Of device and finished spans the moment of recording counts, and for the last stamp only. */
-#define NPUPROF_OWN_STAMPS_ (1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED)
-typedef struct npuprof_extent_ {
-    int64_t earliest;
-    uint64_t last, newest_open;            /* newest_open: the start of the last span that is still open, */
-    bool open;                             /* if there is one */
-} npuprof_extent_;
-
-/* The later one of a stamp and of those of an event. */
-static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
-{
-    if (npuprof_kind_nests_(ev->kind) && !ev->unfinished && ev->end > last) last = ev->end;
-    return ev->host_ticks > last ? ev->host_ticks : last;
-}
-
-static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
-{
-    const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
-    if (!(NPUPROF_OWN_STAMPS_ >> ev->kind & 1) && start < x->earliest) x->earliest = start;
-    x->last = npuprof_extent_newest_(x->last, ev);
-    if (!npuprof_kind_nests_(ev->kind) || !ev->unfinished) return;
-    if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
-    x->open = true;
-}
-
 /* ---- The walk over all events */
 
-/* Passes over the plain records that come next, as long as their sites are among those met last, which are
-   number << 8 | kind. Returns how many. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
-npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
+/* What a trace spans, and the start of the last span that is still open, if there is one. */
+typedef struct npuprof_survey_ {
+    npuprof_extent_ extent;
+    uint64_t newest_open;
+    bool open;
+} npuprof_survey_;
+
+static void npuprof_survey_add_(npuprof_survey_ *x, const npuprof_event_ *ev, uint64_t first)
 {
-    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(cursor);
-    npuprof_plain_ p;
-    const uint64_t first = cursor->image->h->first.ticks;
-    uint64_t newest = x->last;
-    int64_t earliest = x->earliest;
-    uint32_t passed = 0;
-    const uint32_t longer = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_MEMORY;
-    while (npuprof_cursor_peek_plain_(&c, &p)) {
-        const uint32_t site = sites[p.site % 256];
-        if (site >> 8 != p.site && p.site == NPUPROF_CONTROL_RESULT_) {
-            c.at = p.behind;
-            continue;
-        }
-        if (site >> 8 != p.site) break;
-        const bool nests = npuprof_kind_nests_(site & 0xFF);
-        if (p.args != c.at + 1 && !(longer >> (site & 0xFF) & 1)) break;
-        if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
-        const uint64_t at = nests ? p.end : p.start;
-        if (at > newest) newest = at;
-        if ((int64_t)(p.start - first) < earliest && !(NPUPROF_OWN_STAMPS_ >> (site & 0xFF) & 1))
-            earliest = (int64_t)(p.start - first);
-        c.at = p.behind;
-        passed++;
-    }
-    x->last = newest;
-    x->earliest = earliest;
-    npuprof_cursor_end_plains_(cursor, &c);
-    return passed;
+    const bool nests = npuprof_kind_nests_(ev->kind), ended = nests && !ev->unfinished;
+    npuprof_extent_add_(&x->extent, ev->kind, ev->host_ticks - first,
+                        ended ? npuprof_max_(ev->end, ev->host_ticks) : ev->host_ticks);
+    if (nests && !ended) x->newest_open = npuprof_max_(x->newest_open, ev->host_ticks);
+    x->open = x->open || (nests && !ended);
 }
 
-static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
+static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
 {
     npuprof_event_ ev;
-    npuprof_cursor_ c;
-    npuprof_extent_ x;
-    uint32_t sites[256];                   /* those met last */
-    uint64_t events = 0;
+    npuprof_cursor_kinds_ c;
+    npuprof_survey_ x;
     const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
-    memset(sites, 0, sizeof sites);
-    sites[0] = (uint32_t)1 << 8;           /* there is no site 0 */
+    npuprof_cursor_begin_kinds_(&c, 0);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        for (;;) {
-            events += npuprof_survey_plain_(&c, sites, &x);
-            if (!npuprof_cursor_next_event_(&c, &ev)) break;
-            sites[ev.site % 256] = ev.site << 8 | ev.kind;
-            events++;
+        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             im->kinds |= (uint32_t)1 << ev.kind;
-            npuprof_extent_add_(im, &x, &ev);
+            npuprof_survey_add_(&x, &ev, im->h->first.ticks);
         }
     }
-    im->events = events;
+    x.extent.earliest = npuprof_image_earlier_(x.extent.earliest, c.passed.earliest);
+    x.extent.last = npuprof_max_(x.extent.last, c.passed.last);
+    im->events = x.extent.events + c.passed.events;
     return x;
 }
 
@@ -114,15 +65,15 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
-    npuprof_place_walk_ c;
+    npuprof_cursor_kinds_ c;
     npuprof_placed_ p;
     int64_t last_ns = INT64_MIN;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
-    npuprof_place_begin_(&c, NPUPROF_OWN_STAMPS_);
+    npuprof_cursor_begin_kinds_(&c, NPUPROF_OWN_STAMPS_);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
-        while (npuprof_place_next_(&c, &ev)) {
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
@@ -197,17 +148,19 @@ static void npuprof_image_open_(npuprof_image_ *im)
     (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
     const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_());
-    const npuprof_extent_ x = npuprof_survey_events_(im);
-    npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
+    const npuprof_survey_ x = npuprof_survey_events_(im);
+    const uint64_t last = x.extent.last;
+    npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(last, now) : last);
     const npuprof_header_ *const h = im->h;
-    im->last_ticks = x.last ? x.last : h->first.ticks;
+    im->last_ticks = last ? last : h->first.ticks;
     /* Spans without an end are known to be open up to now; in an image, up to its last anchor, when the
        process that recorded it lived. */
     im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? im->closing.ticks : now);
     npuprof_rate_find_(im);
     /* Why not at the first anchor: the clock of another thread may be behind that of the thread that took the
        anchor, and viewers drop events with negative times. */
-    im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
+    const uint64_t earliest = h->first.ticks + (uint64_t)x.extent.earliest;
+    im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, earliest));
     npuprof_survey_pauses_(im);
     if (im->kinds & NPUPROF_OWN_STAMPS_) npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,

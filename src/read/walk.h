@@ -6,6 +6,7 @@
 #include "cursor.h"
 #include "threads.h"
 #include "time.h"
+#include "kinds.h"
 
 /* Walks the events of one thread in the order of time, and knows for each of them the span around it (its
    parent) and the root of its trace: the PROF_RECORD around it, else the outermost span. A thread's own slot
@@ -20,6 +21,7 @@ typedef struct npuprof_walk_ {
     const npuprof_image_ *image;
     uint32_t tid, sources, depth, from;    /* from: the source of the event just given */
     npuprof_cursor_ cursor[NPUPROF_SLOT_CONTEXTS_];       /* of the sources: the thread's slots */
+    npuprof_cursor_kinds_ *few;            /* instead of the only one, whatever nests included; or NULL */
     /* the next event of each, if there are several sources */
     npuprof_event_ waiting[NPUPROF_SLOT_CONTEXTS_];
     bool has[NPUPROF_SLOT_CONTEXTS_];
@@ -36,6 +38,7 @@ static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint
     w->image = im;
     w->tid = tid;
     w->sources = w->depth = w->from = 0;
+    w->few = NULL;
     while (w->sources < NPUPROF_SLOT_CONTEXTS_ && (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL)
         if (NPUPROF_LOAD_(&slot->first_chunk)) {
             npuprof_cursor_begin_slot_(&w->cursor[w->sources], im, slot);
@@ -97,7 +100,9 @@ NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, cons
 static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
     if (w->sources <= 1) {                 /* nothing to merge, nothing to copy */
-        if (!w->sources || !npuprof_cursor_next_event_(&w->cursor[0], ev)) return false;
+        if (!w->sources) return false;
+        if (!(w->few ? npuprof_cursor_next_of_kinds_(w->few, ev)
+                     : npuprof_cursor_next_event_(&w->cursor[0], ev))) return false;
     } else {
         uint32_t first = UINT32_MAX;
         for (uint32_t i = 0; i < w->sources; i++) {

@@ -266,13 +266,18 @@ static void npuprof_json_spell_span_(npuprof_work_ *w, const npuprof_scene_event
     npuprof_emit_key_(&w->out, "ts");
 }
 
+/* Writes its two times to p, behind its text. Returns the end. */
+static char *npuprof_json_put_times_(npuprof_work_ *w, char *p, int64_t start, int64_t end)
+{
+    p = npuprof_json_put_word_(npuprof_digits_stamp_(&w->stamps, p, start), ",\"dur\":");
+    return npuprof_digits_milli_(p, end - start);
+}
+
 static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
-    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
-    npuprof_out_put_(&w->out, ",\"dur\":", 7);
-    npuprof_out_milli_(&w->out, e->end - e->start);
+    npuprof_out_take_(&w->out, npuprof_json_put_times_(w, p, e->start, e->end));
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
     if (e->submitted) {
@@ -281,6 +286,28 @@ static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_
         npuprof_json_put_arrow_(w, true, tids, ns);
     }
     return 0;
+}
+
+/* A placed span without arguments, whose text is cached for its lane: the first one that can take it. */
+static bool npuprof_json_placed_(npuprof_scene_ *s, const npuprof_placed_ *p)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_lane_set_ *const l = s->lanes;
+    const int64_t start = p->start_ns - w->image.origin_ns, end = p->end_ns - w->image.origin_ns;
+    for (uint32_t lane = 0; p->text && !p->fault && lane < l->count; lane++) {
+        const uint64_t key = l->track[lane] << 32 | p->text;
+        const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        if (cached->key != key) return false;
+        if (npuprof_lane_nest_(l, lane, start, end)) {
+            char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+            at = npuprof_json_put_times_(w, npuprof_span_text_copy_(at, cached), start, end);
+            *at = '}';
+            npuprof_out_take_(&w->out, at + 1);
+            return true;
+        }
+        if (npuprof_lane_is_full_(l)) return false;
+    }
+    return false;
 }
 
 /* ---- Tracks */
@@ -357,6 +384,6 @@ static uint64_t npuprof_json_lane_(npuprof_scene_ *s, const npuprof_event_ *ev, 
 
 static const npuprof_scene_output_ npuprof_json_output_ = {
     npuprof_json_thread_, npuprof_json_overlap_, npuprof_json_lane_, npuprof_json_plain_,
-    npuprof_json_span_, NULL, npuprof_json_instant_, npuprof_json_counter_, npuprof_json_pool_,
-    npuprof_json_arrow_, true
+    npuprof_json_placed_, npuprof_json_span_, NULL, npuprof_json_instant_, npuprof_json_counter_,
+    npuprof_json_pool_, npuprof_json_arrow_, true
 };

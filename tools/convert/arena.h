@@ -35,27 +35,26 @@ static void npuprof_load_count_overwritten_(uint8_t *bytes, size_t count, uint32
     }
 }
 
-/* Reads the records of a chunk that need a look: plain ones of known sites are passed. sites: those met
-   last. */
-static void npuprof_load_check_chunk_(npuprof_cursor_ *c, uint32_t index, uint64_t offset,
-                                      uint32_t sites[256])
+/* Reads the records of a chunk that need a look: plain ones of sites that were met are passed. */
+static void npuprof_load_check_chunk_(npuprof_cursor_kinds_ *k, uint32_t index, uint64_t offset)
 {
     const npuprof_image_ *const im = &npuprof_loaded_.image;
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
     const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    npuprof_extent_ unused;
+    npuprof_cursor_ *const c = &k->cursor;
     npuprof_event_ ev;
     bool shown;
     memset(&ev, 0, sizeof ev);
-    memset(&unused, 0, sizeof unused);
     if (chunk->moved_units > im->units) npuprof_load_note_damage_(offset - 2, "a damaged chunk");
     npuprof_cursor_begin_chunk_(c, index + 1);
     for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
         c->unit = n;
-        (void)npuprof_survey_plain_(c, sites, &unused);
+        k->plain = npuprof_cursor_begin_plains_(c);
+        (void)npuprof_cursor_plain_of_kinds_(k, &ev);
+        npuprof_cursor_end_plains_(c, &k->plain);
         n = c->unit;
         taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
-        if (ev.kind != NPUPROF_KIND_NONE) sites[ev.site % 256] = ev.site << 8 | ev.kind;
+        if (ev.kind != NPUPROF_KIND_NONE) npuprof_cursor_note_site_(k, &ev);
         bool good = ev.kind != NPUPROF_KIND_NONE;
         if (taken && n < chunk->moved_units) {
             const uint32_t id = (uint32_t)u[n].w0 & NPUPROF_ID_MASK_;
@@ -84,16 +83,16 @@ static void npuprof_load_check_records_(uint64_t first_offset)
     const npuprof_load_block_ *const blocks = npuprof_loaded_.coded.blocks;
     const uint32_t known = npuprof_load_known_sites_();
     npuprof_image_ *const im = &npuprof_loaded_.image;
-    npuprof_cursor_ c;
-    uint32_t sites[256];
-    memset(sites, 0, sizeof sites);
+    npuprof_cursor_kinds_ k;
+    npuprof_cursor_begin_kinds_(&k, 0);
+    k.met[0].use = 0;
     im->last_ticks = im->open_until = UINT64_MAX;
-    c.image = im;
+    k.cursor.image = im;
     for (uint32_t i = 0; i < npuprof_loaded_.ordered; i++) {
         const uint32_t index = npuprof_loaded_.order[i];
         if (blocks && blocks[index].most < known) continue;
         const uint64_t offset = first_offset + (uint64_t)index * im->h->chunk_bytes + sizeof(npuprof_chunk_);
-        npuprof_load_check_chunk_(&c, index, offset, sites);
+        npuprof_load_check_chunk_(&k, index, offset);
     }
 }
 

@@ -78,7 +78,7 @@ static int npuprof_load_loose_write_locked_(npuprof_sink sink)
     bool whole = true;
     for (uint32_t tid = 0; whole && kinds & 1 && (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;)
         whole = npuprof_load_loose_gather_(s, tid, &flows);
-    whole = whole && npuprof_list_sort_(&flows, sizeof(npuprof_load_loose_flow_), npuprof_flow_before_);
+    whole = whole && npuprof_list_sort_(&flows, npuprof_flow_before_);
     if (whole) npuprof_load_loose_find_(s, &flows);
     npuprof_list_free_(&flows);
     const int error = npuprof_work_finish_(w);

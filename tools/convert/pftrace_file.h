@@ -76,7 +76,7 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
         npuprof_pftrace_process_(p);
         npuprof_scene_flows_(s);
         npuprof_pftrace_collect_submits_(p);
-        if (!npuprof_list_sort_(&p->ties, sizeof(npuprof_pftrace_tie_), npuprof_pftrace_tie_by_time_))
+        if (!npuprof_list_sort_(&p->ties, npuprof_pftrace_tie_by_time_))
             p->error = ENOMEM;
         npuprof_scene_threads_(s);
         npuprof_scene_placed_(s);

@@ -292,6 +292,6 @@ static uint64_t npuprof_pftrace_lane_(npuprof_scene_ *s, const npuprof_event_ *e
 
 static const npuprof_scene_output_ npuprof_pftrace_output_ = {
     npuprof_pftrace_thread_, npuprof_pftrace_overlap_, npuprof_pftrace_lane_, npuprof_pftrace_plain_spans_,
-    npuprof_pftrace_span_, npuprof_pftrace_end_, npuprof_pftrace_instant_, npuprof_pftrace_counter_,
+    NULL, npuprof_pftrace_span_, npuprof_pftrace_end_, npuprof_pftrace_instant_, npuprof_pftrace_counter_,
     npuprof_pftrace_pool_, npuprof_pftrace_arrow_, false
 };
