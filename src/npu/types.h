@@ -295,7 +295,8 @@ typedef struct npuprof_npu {
     uint32_t jobs_dropped_;              /* submissions that gave up their entries: not yet in counts_ */
     uint32_t forgotten_;                 /* of those without numbers, whose records have not come */
     uint32_t *dropped_;                  /* the same by number, or by stream: NPUPROF_NPU_DROPPED_ counts */
-    uint32_t *used_;                     /* a bit for each of jobs_ */
+    uint32_t open_from_;                 /* under the queue lock: no submission before that ticket is open */
+    uint32_t *used_, *numbered_;         /* a bit for each of jobs_; NPUPROF_NPU_ROWS_ times the same */
     npuprof_npu_job_ *jobs_;             /* desc.job_count */
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];

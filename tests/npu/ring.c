@@ -336,7 +336,8 @@ static void many_submissions(void)
         complete(jobs[i], OP_EXECUTION, 0, 5);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
-    CHECK(npuprof_npu_next_job_(&npu, npu.jobs_) == NULL);
+    npuprof_npu_walk_ open = npuprof_npu_walk_of_(&npu, npu.used_);
+    CHECK(npuprof_npu_next_job_(&open) == NULL);
     json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Execution"), JOBS);
     CHECK_UINT(trace_count(t, "s", NULL), ROOM);
@@ -361,7 +362,8 @@ static void held_submission(void)
         open_npu(&desc);
         sim_advance(1000000);
         const uint32_t id = submit_kind(numbered);
-        npuprof_npu_job_ *job = npuprof_npu_next_job_(&npu, npu.jobs_);
+        npuprof_npu_walk_ open = npuprof_npu_walk_of_(&npu, npu.used_);
+        npuprof_npu_job_ *job = npuprof_npu_next_job_(&open);
         CHECK_STOP(job != NULL);
         CHECK_UINT(job->state, NPUPROF_NPU_JOB_OPEN_);
         job->state = NPUPROF_NPU_JOB_HELD_;
@@ -428,6 +430,7 @@ static int leave_by_return(void)
 
 static void ways_out(void)
 {
+    npuprof_npu_walk_ walk;
     open_ringed();
     CHECK_INT(leave_by_return(), 1);
     for (int i = 0; i < 3; i++) {
@@ -437,7 +440,8 @@ static void ways_out(void)
     WITH_NPU_PROFILER(&npu, &npu, "goto", "NPU", PROF_NO_ARGS, goto out);
     CHECK(false);
 out:
-    for (npuprof_npu_job_ *job = npu.jobs_; (job = npuprof_npu_next_job_(&npu, job)) != NULL; job++)
+    walk = npuprof_npu_walk_of_(&npu, npu.used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;)
         CHECK(!(job->flags & NPUPROF_NPU_IN_BLOCK_));
     json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "return"), 1);

@@ -132,7 +132,8 @@ static void npuprof_replay_open_(npuprof_expander_ *x, npuprof_replay_device_ *d
 /* The open submission whose span lies in that cell. NULL: there is none. */
 static npuprof_npu_job_ *npuprof_replay_job_of_(const npuprof_npu *npu, uint32_t cell)
 {
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;)
         if (job->link.ticks && job->link.position == cell) return job;
     return NULL;
 }

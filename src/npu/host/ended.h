@@ -47,7 +47,7 @@ static bool npuprof_npu_find_ended_(const npuprof_npu *npu, const npuprof_npu_lo
         const npuprof_npu_ended_ *const ended = &npu->ended_[(count - i) % room];
         if ((ended->whole.id ^ s->id) & s->id_mask || ended->whole.is_scoped != s->is_scoped ||
             (s->is_scoped && ended->whole.scope != s->scope)) continue;
-        if (npuprof_npu_look_by_id_(npu, s).oldest) return false;
+        if (npuprof_npu_look_in_(npu, npuprof_npu_row_of_(npu, s->id), s).oldest) return false;
         *of = ended->of;
         return true;
     }

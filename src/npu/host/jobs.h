@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../../public/macros.h"
+#include "../../numbers/hash.h"
 #include "../../numbers/time.h"
 #include "../../os/common.h"
 #include "../../arena/thread.h"
@@ -19,6 +20,8 @@
                It stores the next state with release order, after a few instructions.
      ticket    Number of the submission: the smaller one is older. Anybody may read it, to find out whether
                the entry is still the one he knows.
+     numbered_ One row of bits for each hash of a number. Who holds an entry sets its bit in the row of its
+               number, and clears it when that is over. A bit says that a look is worth it, no more.
      id, flags, stream
                Anybody may read them to pass over an entry, and looks again once he holds it.
    When all entries are taken, the oldest open submission gives its entry up and loses its arrow. What its
@@ -36,7 +39,8 @@ enum {
     NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other one has it */
     NPUPROF_NPU_OVER_ = 64,              /* its record came, and its block has not ended */
     NPUPROF_NPU_OWNER_ = 128,            /* times the slot of the thread that submitted it */
-    NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
+    NPUPROF_NPU_SURE_BITS_ = 32,         /* numbers of that many bits are not used again */
+    NPUPROF_NPU_ROWS_ = 64               /* of numbered_ */
 };
 
 /* ---- desc.cpu_ns */
@@ -92,15 +96,29 @@ static void npuprof_npu_release_job_(npuprof_npu *npu, npuprof_npu_job_ *job, ui
     while (!NPUPROF_CAS_(&npu->used_[at / 32], &used, used & ~((uint32_t)1 << at % 32))) {}
 }
 
-/* The next entry in use, from `job` on; NULL: there is none. For a walk over them: begin with jobs_. */
-static npuprof_npu_job_ *npuprof_npu_next_job_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
+/* A walk over the entries whose bits are set: of used_, or of a row of numbered_. */
+typedef struct npuprof_npu_walk_ {
+    const uint32_t *next, *end;
+    uint32_t left;                       /* bits of the 32 entries in front of `jobs` */
+    npuprof_npu_job_ *jobs;
+} npuprof_npu_walk_;
+
+static npuprof_npu_walk_ npuprof_npu_walk_of_(const npuprof_npu *npu, const uint32_t *bits)
 {
-    size_t at = (size_t)(job - npu->jobs_);
-    for (; at < npu->desc_.job_count; at = (at | 31) + 1) {
-        const uint32_t used = NPUPROF_LOAD_(&npu->used_[at / 32]) >> at % 32;
-        if (used) return &npu->jobs_[at + NPUPROF_LOW_ZEROS_(used)];
+    const npuprof_npu_walk_ walk = { bits, bits + npu->desc_.job_count / 32, 0, npu->jobs_ };
+    return walk;
+}
+
+/* The next entry; NULL: there is none. */
+static inline npuprof_npu_job_ *npuprof_npu_next_job_(npuprof_npu_walk_ *walk)
+{
+    for (; !walk->left; walk->jobs += 32) {
+        if (walk->next == walk->end) return NULL;
+        walk->left = NPUPROF_LOAD_(walk->next++);
     }
-    return NULL;
+    npuprof_npu_job_ *const job = walk->jobs - 32 + NPUPROF_LOW_ZEROS_(walk->left);
+    walk->left &= walk->left - 1;
+    return job;
 }
 
 /* Takes the first free entry, held. NULL: there is none. */
@@ -118,6 +136,21 @@ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *npu)
     return NULL;
 }
 
+/* The bits of the entries that may have a number, as in used_. */
+static uint32_t *npuprof_npu_row_of_(const npuprof_npu *npu, uint64_t id)
+{
+    const uint64_t row = npuprof_hash_mix_(id & npu->id_mask_) % NPUPROF_NPU_ROWS_;
+    return npu->numbered_ + row * (npu->desc_.job_count / 32);
+}
+
+/* Puts a held entry into the row of its number, or takes it out. */
+static void npuprof_npu_set_numbered_(npuprof_npu *npu, const npuprof_npu_job_ *job, bool in)
+{
+    const size_t at = (size_t)(job - npu->jobs_);
+    const uint32_t bit = (uint32_t)1 << at % 32;
+    NPUPROF_ADD_(&npuprof_npu_row_of_(npu, job->id)[at / 32], in ? bit : 0u - bit);
+}
+
 /* Whether submission a is older than b, by their tickets. */
 static bool npuprof_npu_is_older_(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
@@ -131,6 +164,7 @@ static bool npuprof_npu_numbers_return_(const npuprof_npu *npu)
 static void npuprof_npu_drop_job_(npuprof_npu *npu, const npuprof_npu_job_ *job)
 {
     const uint32_t flags = job->flags;
+    if (flags & NPUPROF_NPU_HAS_ID_) npuprof_npu_set_numbered_(npu, job, false);
     if (flags & NPUPROF_NPU_HAS_ID_ && npu->has_numbers_) {
         if (npuprof_npu_numbers_return_(npu))
             NPUPROF_ADD_(&npu->dropped_[(job->id & npu->id_mask_) % NPUPROF_NPU_DROPPED_], 1u);
@@ -148,7 +182,8 @@ static npuprof_npu_job_ *npuprof_npu_drop_oldest_job_(npuprof_npu *npu)
     for (int i = 0; i < 4; i++) {
         npuprof_npu_job_ *oldest = NULL;
         uint32_t ticket = 0;
-        for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+        npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+        for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
             const uint32_t its = NPUPROF_LOAD_(&job->ticket);
             if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_) continue;
             if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
@@ -173,11 +208,11 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
         return NULL;
     }
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
-    NPUPROF_STORE_RELEASE_(&job->ticket, NPUPROF_ADD_(&npu->tickets_, 1u));
+    NPUPROF_STORE_RELEASE_(&job->ticket, NPUPROF_ADD_SEQ_(&npu->tickets_, 1u));
     NPUPROF_STORE_(&job->id, (uint64_t)0);
     NPUPROF_STORE_(&job->stream, stream);
     job->records = 0;
-    job->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    NPUPROF_STORE_(&job->epoch, NPUPROF_LOAD_(&npu->epoch_));
     job->link = *link;
     job->name[0] = 0;
     return job;
@@ -198,7 +233,8 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
     npuprof_npu_job_ *newest = NULL;
     uint32_t ticket = 0;
     if (!here->slot) return NULL;
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t its = NPUPROF_LOAD_(&job->ticket);
         if (!npuprof_npu_is_my_block_(NPUPROF_LOAD_(&job->flags), here)) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_JOB_FREE_) continue;
@@ -243,6 +279,7 @@ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const 
         memcpy(job->name, name, sizeof name);
     }
     NPUPROF_STORE_(&job->id, id);
+    npuprof_npu_set_numbered_(npu, job, true);
     NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_ | ours);
     npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
@@ -269,7 +306,8 @@ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t at, uint32_t t
 /* Whether an open submission has that number. */
 static bool npuprof_npu_is_number_taken_(const npuprof_npu *npu, uint64_t id)
 {
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npuprof_npu_row_of_(npu, id));
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;)
         if (NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ &&
             ((NPUPROF_LOAD_(&job->id) ^ id) & npu->id_mask_) == 0) return true;
     return false;

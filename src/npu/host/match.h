@@ -71,17 +71,28 @@ static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *job)
     return state;
 }
 
-static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
+/* Whether its record may be lost: entries were, or a reset came, since it was submitted. */
+static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
+{
+    return npuprof_npu_is_older_(NPUPROF_LOAD_(&job->ticket), npu->gap_ticket_) ||
+           NPUPROF_LOAD_(&job->epoch) != NPUPROF_LOAD_(&npu->epoch_);
+}
+
+/* Looks at the entries of those bits: used_, or a row of numbered_, which leaves out what is awaited. */
+static npuprof_npu_found_ npuprof_npu_look_in_(const npuprof_npu *npu, const uint32_t *bits,
+                                               const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false };
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, bits);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket), flags = NPUPROF_LOAD_(&job->flags);
-        const bool in_scope = npuprof_npu_is_in_scope_(job, flags, s);
         if (!npuprof_npu_has_id_(job, s)) {
-            f.awaited = f.awaited || (in_scope && (flags & NPUPROF_NPU_IN_BLOCK_) != 0 &&
+            f.awaited = f.awaited || ((flags & NPUPROF_NPU_IN_BLOCK_) != 0 &&
+                                      npuprof_npu_is_in_scope_(job, flags, s) &&
                                       (!s->is_late || npuprof_npu_is_older_(ticket, s->before)));
             continue;
         }
+        const bool in_scope = npuprof_npu_is_in_scope_(job, flags, s);
         f.elsewhere = f.elsewhere || !in_scope;
         const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_JOB_FREE_;
         f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
@@ -90,20 +101,35 @@ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const 
     return f;
 }
 
-static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
+/* Why all entries, if the row shows none, or one whose record may be lost: another may get the number. */
+static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
+{
+    const npuprof_npu_found_ f = npuprof_npu_look_in_(npu, npuprof_npu_row_of_(npu, s->id), s);
+    if (f.oldest && !npuprof_npu_is_doubtful_(npu, f.oldest)) return f;
+    return npuprof_npu_look_in_(npu, npu->used_, s);
+}
+
+/* Stops at a submission with the ticket open_from_, if that fits: no open one is older. Why tickets_ is
+   loaded before the walk: who has a ticket before that one shows by then that his entry is held, or open. */
+static npuprof_npu_found_ npuprof_npu_look_by_order_(npuprof_npu *npu, const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false }, other = f;
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    const bool awaits = s->has_id && !NPUPROF_LOAD_(&npu->ended_unnumbered_);
+    uint32_t from = NPUPROF_LOAD_ACQUIRE_(&npu->tickets_);
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
         if (NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)) continue;
         const uint32_t state = npuprof_npu_state_of_job_(job);
         f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
         if (state != NPUPROF_NPU_JOB_OPEN_) continue;
-        f.awaited = f.awaited || (s->has_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_ &&
-                                  !NPUPROF_LOAD_(&npu->ended_unnumbered_));
+        f.awaited = f.awaited || (awaits && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_);
         const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
         npuprof_npu_add_found_(fits ? &f : &other, job, ticket);
+        if (fits && !awaits && ticket == npu->open_from_) return f;
+        if (npuprof_npu_is_older_(ticket, from)) from = ticket;
     }
+    if (!f.busy) npu->open_from_ = from;
     if (f.oldest || NPUPROF_LOAD_(&npu->forgotten_)) return f;
     other.busy = f.busy;
     other.awaited = f.awaited;
@@ -139,15 +165,11 @@ static void npuprof_npu_end_job_(npuprof_npu *npu, npuprof_npu_job_ *job)
 {
     const uint32_t flags = job->flags;
     const uint32_t open = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_;
+    if (flags & NPUPROF_NPU_HAS_ID_) npuprof_npu_set_numbered_(npu, job, false);
+    if (job->ticket == npu->open_from_) npu->open_from_++;
     NPUPROF_STORE_(&job->flags, (flags & ~open) | NPUPROF_NPU_OVER_);
     npuprof_npu_release_job_(npu, job,
                              flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_JOB_OPEN_ : NPUPROF_NPU_JOB_FREE_);
-}
-
-/* Whether its record may be lost: entries were, or a reset came, since it was submitted. It is held. */
-static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
-{
-    return npuprof_npu_is_older_(job->ticket, npu->gap_ticket_) || job->epoch != NPUPROF_LOAD_(&npu->epoch_);
 }
 
 /* Whether the other submission with this number may be meant as well. The oldest is held. */
@@ -246,7 +268,8 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
 /* The device is being closed: counts the submissions whose records never came. */
 static void npuprof_npu_count_open_jobs_(npuprof_npu *npu)
 {
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;)
         if (!(NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OPEN_JOBS, 1);
 }

@@ -62,7 +62,8 @@ static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu *npu, uint64
 {
     npuprof_npu_job_ *oldest = NULL;
     uint32_t ticket = 0;
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
         if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_ ||
             !(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_) ||
