@@ -36,6 +36,9 @@ typedef struct npuprof_npu_step_ {
     uint64_t mask, hi_mask;              /* hi_mask 0: there is none */
 } npuprof_npu_step_;
 
+/* A value that becomes an argument of the span. */
+typedef struct npuprof_npu_drawn_ { unsigned at; const char *key; } npuprof_npu_drawn_;
+
 /* An index as it was read last, and the ring it is of. */
 typedef struct npuprof_npu_index_state_ {
     uint64_t count, entry_bytes;         /* entries of a lap; bytes of one */
@@ -61,6 +64,10 @@ typedef struct npuprof_npu_queue_ {
     npuprof_npu_word_ copied[2 * NPUPROF_NPU_VALUES_];   /* the words of a whole entry, for `steps` */
     npuprof_npu_step_ steps[NPUPROF_NPU_VALUES_];        /* one for each of `present` */
     unsigned copied_count;
+    npuprof_npu_drawn_ drawn[3 + NPUPROF_NPU_ALL_ARGS_];
+    unsigned drawn_count;
+    uint8_t stamp_bits;                  /* more bits of a stamp mean nothing */
+    bool remembers;                      /* its lanes keep their last stamps */
     bool copies_wide;                    /* all of `copied` are of 8 bytes, in this machine's order */
     npuprof_npu_index_state_ index;
     uint64_t next;                       /* number of the next entry to read */

@@ -64,6 +64,7 @@ NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
         npuprof_npu_queue_ *const q = &npu->queues_[i];
         if (q->is.stamp_clock != NPUPROF_NPU_STAMP_COUNTER || q->is.stamp_offset == ticks) continue;
         q->is.stamp_offset = ticks;
+        npuprof_npu_limit_stamps_(npu, q);
         npuprof_npu_forget_stamps_(npu, q);
     }
     npu->stamp_offset_ = ticks;

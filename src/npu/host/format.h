@@ -44,6 +44,15 @@ static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsign
     return field;
 }
 
+/* The key of the argument that a value becomes; NULL: it becomes none. */
+static const char *npuprof_npu_key_of_(const npuprof_npu_ring *r, unsigned at)
+{
+    if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).name;
+    if (at == NPUPROF_NPU_AT_JOB_) return "job";
+    if (at == NPUPROF_NPU_AT_EXECUTION_) return "execution_index";
+    return at == NPUPROF_NPU_AT_INSTRUCTION_ ? "instruction_index" : NULL;
+}
+
 /* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */
 static const char *npuprof_npu_add_word_(npuprof_npu_queue_ *q, unsigned offset, unsigned bytes, unsigned lsb,
                                          uint8_t *bits, uint8_t *word)
@@ -151,14 +160,16 @@ static uint8_t npuprof_npu_widen_word_(npuprof_npu_queue_ *q, unsigned word, uin
     return (uint8_t)i;
 }
 
-/* Plans how an entry is copied, when its values are known. */
-static void npuprof_npu_plan_copy_(npuprof_npu_queue_ *q)
+/* Plans how an entry is copied, and what is drawn of it, when its values are known. */
+static void npuprof_npu_plan_entry_(npuprof_npu_queue_ *q)
 {
     q->copies_wide = npuprof_npu_can_copy_wide_(&q->is);
     q->copied_count = q->copies_wide ? 0 : q->word_count;
     if (!q->copies_wide) memcpy(q->copied, q->words, sizeof q->copied);
     for (unsigned i = 0; i < q->present_count; i++) {
         const npuprof_npu_value_ v = q->values[q->present[i]];
+        const npuprof_npu_drawn_ drawn = { q->present[i], npuprof_npu_key_of_(&q->is, q->present[i]) };
+        if (drawn.key) q->drawn[q->drawn_count++] = drawn;
         npuprof_npu_step_ s = { q->present[i], v.word, v.lsb, v.hi_word, v.hi_lsb, v.bits, v.mask,
                                 v.hi_mask };
         if (q->copies_wide) s.word = npuprof_npu_widen_word_(q, v.word, &s.lsb);

@@ -10,13 +10,6 @@
 
 enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
 
-/* Whether the lanes of a queue remember their stamps. */
-static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
-{
-    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
-           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
-}
-
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
 static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
 {
@@ -93,9 +86,11 @@ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_n
     return lane;
 }
 
-/* Names the lanes of a queue in the trace. */
-static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+/* Names the lanes of a queue in the trace, and says whether they remember their stamps. */
+static void npuprof_npu_begin_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
+    q->remembers = q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+                   npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
     for (unsigned i = 0; i < q->is.lane_count; i++)
         if (q->is.lanes[i].name)
             (void)npuprof_device_lane_(npu->number_, q->is.pe_base + i, q->is.lanes[i].name);

@@ -230,7 +230,7 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     if (result == NPUPROF_OK) result = npuprof_npu_check_stamps_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_names_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_place_(npu, q, needed);
-    if (result == NPUPROF_OK) npuprof_npu_plan_copy_(q);
+    if (result == NPUPROF_OK) npuprof_npu_plan_entry_(q);
     return result;
 }
 
@@ -320,7 +320,8 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
     uint64_t unit = 0;
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
-        npuprof_npu_name_lanes_(npu, q);
+        npuprof_npu_begin_lanes_(npu, q);
+        npuprof_npu_limit_stamps_(npu, q);
         q->looked = npu->open_host_;
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;

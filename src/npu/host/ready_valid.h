@@ -28,10 +28,10 @@ static int npuprof_npu_valid_is_there_(npuprof_npu *npu, const npuprof_npu_queue
    number, so it was read before. A device that numbers nothing shows 0 always. */
 static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
 {
-    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
-    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
     *missing = 0;
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return true;
+    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
+    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
     const bool numbered = q->has_sequence && (now || q->last_sequence);
     if (numbered && ahead > mask / 2) return false;
     if (numbered) *missing = ahead;

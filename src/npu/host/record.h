@@ -126,14 +126,9 @@ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_entry_ 
     d.name = NULL;
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
         d.name = npuprof_npu_name_op_(npu, ring, op, text, &d.name_stays);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", v[NPUPROF_NPU_AT_JOB_]);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
-        d.args[n++] = npuprof_uint_("execution_index", v[NPUPROF_NPU_AT_EXECUTION_]);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
-        d.args[n++] = npuprof_uint_("instruction_index", v[NPUPROF_NPU_AT_INSTRUCTION_]);
-    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
-        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, v[NPUPROF_NPU_AT_ARGS_ + i]);
+    for (const npuprof_npu_drawn_ *a = q->drawn; a < q->drawn + q->drawn_count; a++)
+        if (a->at != NPUPROF_NPU_AT_INSTRUCTION_ || !ring->execution_op || !d.takes_arrow)
+            d.args[n++] = npuprof_uint_(a->key, v[a->at]);
     if (e->t.doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", e->t.doubt_ns);
     if (v[NPUPROF_NPU_AT_STATUS_]) d.args[n++] = npuprof_uint_("status", v[NPUPROF_NPU_AT_STATUS_]);
     if (e->t.unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
@@ -337,14 +332,13 @@ static bool npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_entry_ *e)
     const bool is_clock = npuprof_npu_holds_(q, e->r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
     e->kind = npuprof_npu_kind_of_(q, e->r);
     if (e->kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return true;      /* Why here: it takes no lane. */
-    const bool counts = npuprof_npu_lanes_count_(q);
     npuprof_npu_lane_state_ *lane = NULL;
-    if (counts || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
+    if (q->remembers || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, e->pass->now.epoch);
     }
     e->pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
-    e->lane = counts ? lane : NULL;
+    e->lane = q->remembers ? lane : NULL;
     e->of = &of;
     npuprof_npu_clear_submission_(&of);
     if (e->lane && is_clock) {

@@ -45,6 +45,14 @@ static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r)
     return r->scale_num != 1 || r->scale_den != 1;
 }
 
+/* A stamp that shows the counter's own ticks has no more bits than the counter: the rest means nothing. */
+static void npuprof_npu_limit_stamps_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
+                      !q->is.stamp_offset;
+    q->stamp_bits = (uint8_t)(same ? npu->desc_.counter.bits : 64);
+}
+
 /* How many ticks of the counter one unit of a scaled stamp is, rounded up. */
 static uint64_t npuprof_npu_unit_(const npuprof_npu_ring *r) { return r->scale_num / r->scale_den + 1; }
 

@@ -54,12 +54,10 @@ typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
 /* ---- Extending a stamp */
 
 /* Valid bits of the stamps at that place. */
-static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
+static unsigned npuprof_npu_stamp_bits_(const npuprof_npu_queue_ *q, unsigned at)
 {
-    const unsigned bits = npuprof_npu_bits_at_(q, at), counter = npu->desc_.counter.bits;
-    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
-                      !q->is.stamp_offset;
-    return same && bits > counter ? counter : bits;
+    const unsigned bits = npuprof_npu_bits_at_(q, at);
+    return bits > q->stamp_bits ? q->stamp_bits : bits;
 }
 
 /* Where the queue's widest stamps are. */
@@ -74,9 +72,6 @@ static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu *npu, const 
                                                   const npuprof_npu_lane_state_ *lane)
 {
     const npuprof_npu_units_ *const u = &e->pass->units;
-    /* Work of two units may be written in another order than it was stamped. */
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, e->q, npuprof_npu_main_stamp_(e->q));
-    const uint64_t nearly = npuprof_min_(npuprof_npu_mask_(bits) / 8, 1 << 20);
     npuprof_npu_bounds_ b = { 0, UINT64_MAX };
     const uint64_t since = npuprof_max_(e->of->submitted, u->aged);
     if (!u->known) return b;
@@ -89,11 +84,13 @@ static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu *npu, const 
         b.low = npuprof_max_(b.low, npuprof_saturating_sub_(u->now, ago));
     }
     if (!lane || !lane->has_last) return b;
-    const uint64_t last = npuprof_saturating_sub_(lane->last, nearly);
+    const uint64_t mask = npuprof_npu_mask_(npuprof_npu_stamp_bits_(e->q, npuprof_npu_main_stamp_(e->q)));
+    /* Work of two units may be written in another order than it was stamped. */
+    const uint64_t last = npuprof_saturating_sub_(lane->last, npuprof_min_(mask / 8, 1 << 20));
     b.low = npuprof_max_(b.low, last);
     /* Where records tell the high part, one comes in each period. */
     if (npuprof_npu_has_(e->q, NPUPROF_NPU_AT_CLOCK_HIGH_))
-        b.high = npuprof_min_(b.high, npuprof_saturating_add_(last, npuprof_npu_mask_(bits)));
+        b.high = npuprof_min_(b.high, npuprof_saturating_add_(last, mask));
     return b;
 }
 
@@ -133,7 +130,7 @@ static uint64_t npuprof_npu_raw_stamp_(const npuprof_npu *npu, const npuprof_npu
 static int npuprof_npu_extend_at_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
                                   const npuprof_npu_bounds_ *b, unsigned at, uint64_t *stamp)
 {
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, e->q, at);
+    const unsigned bits = npuprof_npu_stamp_bits_(e->q, at);
     const uint64_t raw = npuprof_npu_raw_stamp_(npu, e->q, e->r->v[at], bits);
     /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
     if (!e->pass->units.known) {
@@ -168,7 +165,7 @@ static int npuprof_npu_extend_times_(const npuprof_npu *npu, npuprof_npu_entry_ 
         b.low = npuprof_saturating_sub_(t->start, 1);
         why = npuprof_npu_extend_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
     } else if (!known && has_end && t->end < t->start) {
-        const unsigned bits = npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_);
+        const unsigned bits = npuprof_npu_stamp_bits_(q, NPUPROF_NPU_AT_END_);
         t->end = t->start + ((t->end - t->start) & npuprof_npu_mask_(bits));
     }
     return why;
