@@ -50,8 +50,10 @@ typedef struct npuprof_device_texts_ {
     uint32_t generation;                 /* that the rest is of; 0 = none */
     const char *key[NPUPROF_DEVICE_KEYS_];
     uint64_t word[NPUPROF_DEVICE_KEYS_];
-    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
-    uint32_t id[NPUPROF_DEVICE_NAMES_];
+    /* The last place: of `last`, the run-time name that was looked up last. */
+    const char *name[NPUPROF_DEVICE_NAMES_ + 1], *category[NPUPROF_DEVICE_NAMES_ + 1];
+    uint32_t id[NPUPROF_DEVICE_NAMES_ + 1];
+    char last[64];
     uint64_t stamp;                      /* of the record before */
     const void *behind;                  /* where that ended */
     unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */

@@ -39,16 +39,22 @@ NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *e, npuprof_a
     npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, &r);
 }
 
-/* The number of the call site of a name that stays. 0: it is not to be recorded. */
-static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
-                                          const char *name)
+/* The number of the call site of a name that stays, or of one that comes at run time: often that is the one
+   before. 0: it is not to be recorded. */
+static uint32_t npuprof_record_device_name_(npuprof_device_texts_ *texts, bool stays,
+                                            const npuprof_device_event_ *e)
 {
-    const size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
-    if (texts->name[at] == name && texts->category[at] == category) return texts->id[at];
-    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
-    if (!id) return 0;
+    const char *name = e->name;
+    size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
+    if (!stays) at = NPUPROF_DEVICE_NAMES_;
+    if (!stays && strcmp(texts->last, name) == 0) name = texts->last;
+    if (texts->name[at] == name && texts->category[at] == e->category) return texts->id[at];
+    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, e->category, name);
+    const size_t bytes = stays ? 0 : strlen(name) + 1;
+    if (!id || bytes > sizeof texts->last) return id;
+    if (!stays) name = (const char *)memmove(texts->last, name, bytes);
     texts->name[at] = name;
-    texts->category[at] = category;
+    texts->category[at] = e->category;
     texts->id[at] = id;
     return id;
 }
@@ -115,8 +121,7 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     if (texts->generation != generation) memset(texts, 0, sizeof *texts);
     texts->generation = generation;
-    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, e->category, e->name)
-                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, e->category, e->name);
+    const uint32_t id = npuprof_record_device_name_(texts, keeps_name, e);
     args.count = id ? npuprof_record_keep_keys_(texts, args) : 0;
     if (id) npuprof_record_put_device_(texts, slot, id, e, args);
     npuprof_record_leave_(slot);
