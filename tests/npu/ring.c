@@ -344,6 +344,23 @@ static void many_submissions(void)
     CHECK_UINT(records(t, "dropped_jobs"), JOBS - ROOM);
 }
 
+/* The place of a job that is over goes to one newer than the one behind it. By order, then by number. */
+static void oldest_is_behind(void)
+{
+    static const char *const names[] = { "over", "oldest", "newest" };
+    open_ringed();
+    for (unsigned i = 0; i < 6; i++) {
+        WITH_NPU_PROFILER(&npu, 0, names[i % 3], "NPU", PROF_NO_ARGS,
+                          { sim_advance(1000); if (i >= 3) npuprof_npu_set_job(&npu, 7); });
+        for (unsigned left = i % 3; left; left--) {
+            complete(7, OP_EXECUTION, 0, 5);
+            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+            if (left == 2) CHECK_STR(npu.jobs_[0].name, "newest");
+            if (left == 2) CHECK_INT(npu.jobs_[0].state, NPUPROF_NPU_JOB_OPEN_);
+        }
+    }
+}
+
 static uint32_t submit_kind(bool numbered)
 {
     if (numbered) return submit(0, "numbered");
@@ -477,5 +494,5 @@ static void dead_while_draining(void)
 
 CHECK_MAIN(CASE(tracks), CASE(drain), CASE(sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
            CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate),
-           CASE(many_submissions), CASE(held_submission), CASE(held_entry), CASE(ways_out), CASE(no_ring),
-           CASE(dead_while_draining))
+           CASE(many_submissions), CASE(oldest_is_behind), CASE(held_submission), CASE(held_entry),
+           CASE(ways_out), CASE(no_ring), CASE(dead_while_draining))
