@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -186,17 +187,52 @@ def compiled(command, program, call):
         return code, said, cpu
 
 
+def with_headers(path, seen):
+    """The text of a C program, and of what it includes of tests/ and examples/."""
+    seen.add(path)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for name in re.findall(r'^#include "(.+?)"', text, re.M) if path.suffix in (".c", ".h") else ():
+        found = [p for p in ((f / name).resolve() for f in (path.parent, TESTS, ROOT)) if p.is_file()]
+        own = found and not any(found[0].is_relative_to(other) for other in (*HEADERS, ROOT / "tools"))
+        if own and found[0] not in seen:
+            text += with_headers(found[0], seen)
+    return text
+
+
+def is_linked(text, flags=()):
+    """Is a program of this text linked with the library, which is compiled once? Else it holds its own."""
+    return "npuprof.h\"" in text and not re.search(r"(define |-D)NPUPROF_(IMPLEMENTATION|STATIC|OFF)\b",
+                                                   f"{text}{flags}")
+
+
+def library(command, text, call):
+    """Compiles the library that a program is linked with, once for all that are compiled by this command:
+    (exit code, what was said, seconds of CPU, the object). text: the program's."""
+    clock = ["-D_GNU_SOURCE", "-include", TESTS / "own_clock.h"] if "own_clock.h" in text else []
+    loads = ["-DTEST_LOADS"] if "convert/api.h" in text else []
+    command = [str(word) for word in [*command, *clock, *loads, "-c", PROGRAMS / "library.c"]]
+    program = SHARED.parent / "library" / f"{hashlib.sha256(repr(command).encode()).hexdigest()[:12]}.o"
+    return *compiled(command, program, call), str(program)
+
+
 def build(source, name, *flags, compiler=None):
-    """Compiles and links one file of tests/programs (or any path); the program's path."""
+    """Compiles and links one file of tests/programs (or any path); the program's path. One that uses
+    npuprof.h, and does not hold the library, is linked with it."""
     path = source if isinstance(source, pathlib.Path) else PROGRAMS / source
-    warnings = [] if QUICK else WARNINGS
-    command = [str(word) for word in [*(compiler or CC), "-std=gnu11", "-O0", *warnings, f"-I{ROOT}",
-                                      f"-I{TESTS}", "-pthread", *flags, path]]
+    text = with_headers(path, set())
+    warnings, compiler = [] if QUICK else WARNINGS, compiler or CC
+    common, flags, objects = ["-O0", f"-I{ROOT}", f"-I{TESTS}", "-pthread"], [str(flag) for flag in flags], []
 
     def call(words):
         done = run(words)
         return done.returncode, done.stderr, 0.0
 
+    if is_linked(text, flags):
+        own = [flag for flag in flags if re.match("-(O|f|g|m|DNPUPROF_)", flag)]
+        code, said, _, *objects = library([*compiler, "-std=c11", *common, *own], text, call)
+        if code:
+            raise AssertionError(f"the library for {path.name} does not compile:\n{said}")
+    command = [*compiler, "-std=gnu11", *common, *warnings, *flags, str(path), *objects]
     shared = SHARED / hashlib.sha256("\0".join(command).encode()).hexdigest()[:12] / path.stem
     code, said, _ = compiled(command, shared, call)
     if code:
@@ -306,7 +342,6 @@ def events(trace, phase=None, name=None):
 def normalised(path):
     """A trace's text with what differs from run to run replaced: host, pid, native thread ids, executable,
     absolute times, ids of spans; and the folders and lines of call sites, which change with the program."""
-    import re
     text = pathlib.Path(path).read_text(encoding="utf-8")
     text = re.sub(r'"(pid|native_id)":\s*\d+', r'"\1":0', text)
     text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)

@@ -63,7 +63,6 @@ nothing ran.
 """
 import argparse
 import concurrent.futures
-import hashlib
 import os
 import re
 import shlex
@@ -75,7 +74,8 @@ import threading
 import time
 
 import coverage
-from helpers import HEADERS, PROGRAMS, ROOT, TESTS, WARNINGS, compiled
+import helpers
+from helpers import ROOT, TESTS, WARNINGS, compiled, library
 
 BUILD = ROOT / "build" / "tests"
 DEFAULT_SECONDS = 150
@@ -87,17 +87,6 @@ SANITIZER_ENVIRONMENT = {
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no", "--fair-sched=yes"]
-
-
-def with_headers(path, seen):
-    """The text of a C test, and of what it includes from this repository; but not of the library."""
-    seen.add(path)
-    text = path.read_text(encoding="utf-8", errors="replace")
-    for name in re.findall(r'^#include "(.+?)"', text, re.M) if path.suffix in (".c", ".h") else ():
-        found = [p for p in ((f / name).resolve() for f in (path.parent, TESTS, ROOT)) if p.is_file()]
-        if found and found[0] not in seen and found[0] not in HEADERS:
-            text += with_headers(found[0], seen)
-    return text
 
 
 class Test:
@@ -112,9 +101,8 @@ class Test:
         self.cc, self.libs = [], []
         self.sanitizers = self.soak_seconds = None
         text = path.read_text(encoding="utf-8", errors="replace")
-        whole = with_headers(path, set())
-        self.is_linked = self.is_c and "npuprof.h\"" in whole and "define NPUPROF_IMPLEMENTATION" not in whole
-        self.has_own_clock = "own_clock.h" in whole
+        self.whole = whole = helpers.with_headers(path, set())
+        self.is_linked = self.is_c and helpers.is_linked(whole)
         self.has_threads = re.search(r"\b(pthread_create|sigaction|signal)\(", text) is not None
         self.has_thorough = re.search(r"\bCASE_THOROUGH\(" if self.is_c else r"^ *@(helpers\.)?thorough\b",
                                       text, re.M) is not None
@@ -256,13 +244,6 @@ class Outcome:
             self.say("FAIL", "no check ran")
 
 
-def build_library(command, call):
-    """Compiles the library for tests with such a command: (exit code, text, seconds of CPU, the object)."""
-    command = [str(word) for word in [*command, "-c", PROGRAMS / "library.c"]]
-    name = hashlib.sha256("\0".join(command).encode()).hexdigest()[:12]
-    return *compiled(command, BUILD / "library" / f"{name}.o", call), str(BUILD / "library" / f"{name}.o")
-
-
 def build_c(test, options, flags, env):
     """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU).
     Why -O0 unless the test says more: to compile takes longer than to run. With sanitizers, too: -O1 doubles
@@ -285,11 +266,9 @@ def build_c(test, options, flags, env):
     limited = lambda command: run_limited(command, 600, env)
     objects, cpu = [], 0.0
     if test.is_linked and (options.sanitize or not options.coverage):
-        clock = ["-D_GNU_SOURCE", "-include", TESTS / "own_clock.h"] if test.has_own_clock else []
-        code, said, cpu, library = build_library([*command, *clock], limited)
+        code, said, cpu, *objects = library(command, test.whole, limited)
         if code != 0:
             return None, said, cpu
-        objects = [library]
     elif test.is_linked:
         command.append("-DNPUPROF_IMPLEMENTATION")
     command.append(str(test.path))

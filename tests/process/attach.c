@@ -1,6 +1,7 @@
 /* test: time=200 soak=300 - a tool that attaches, played by a thread of the same process: it stores what
    tools/npuprof/attach/words.py stores, as often as wanted, while eight threads and a signal handler record
    SPDX-License-Identifier: MIT */
+#define NPUPROF_IMPLEMENTATION
 #include "life.h"
 #include <sys/time.h>
 #include <sys/wait.h>

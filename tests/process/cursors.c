@@ -1,7 +1,7 @@
 /* test: time=200 - npuprof_read(): three cursors of different speed beside eight threads and two devices,
    for every policy: recorded = delivered + lost for each, and nothing comes twice
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
+#include "check.h"
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "recorded.h"

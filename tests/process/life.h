@@ -2,7 +2,7 @@
    without keeping it.
    SPDX-License-Identifier: MIT
 
-   Include it instead of npuprof.h; it holds the implementation. */
+   Include it instead of npuprof.h. A test may hold the implementation. */
 #ifndef LIFE_H
 #define LIFE_H
 
@@ -12,10 +12,14 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
+#ifdef NPUPROF_IMPLEMENTATION
 #include "../../tools/convert/load.h"
+#else
+#define NPUPROF_LOADS_ELSEWHERE
+#include "../../tools/convert/api.h"
+#endif
 
 /* ---- sizes ---- */
 

@@ -3,7 +3,6 @@
 #include "trace.h"
 #include <pthread.h>
 #include <sched.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 /* ---- npuprof_set_categories() from two threads: a call site obeys the list that is in force */

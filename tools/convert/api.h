@@ -1,7 +1,8 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 
 /* Reading images back, in C. Include load.h, in one file of the program: it brings npuprof.h with it,
-   implementation included.
+   implementation included. Another file that calls these functions defines NPUPROF_LOADS_ELSEWHERE, and
+   includes this one.
 
    Once an image is loaded, the library reads it in place of the live arena: npuprof_dump(),
    npuprof_write_json(), npuprof_write_image(), npuprof_print_*(), npuprof_get_memory() and
@@ -10,7 +11,7 @@
 
    The parts of this folder may use the private functions of npuprof.h. Of them npuprof.h knows nothing but
    the pointer npuprof_image_given_ in src/read/image.h, which they set. */
-#ifndef NPUPROF_IMPLEMENTATION
+#if !defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_LOADS_ELSEWHERE)
 #define NPUPROF_IMPLEMENTATION
 #endif
 #include "../../npuprof.h"
