@@ -234,7 +234,7 @@ class Pftrace(unittest.TestCase):
     def test_killed(self):
         """A mapped arena of a program that was killed in the middle of its spans."""
         source = scratch() / "killed.c"
-        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include <signal.h>\n'
+        source.write_text('#include "npuprof.h"\n#include <signal.h>\n'
                           'int main(void) { npuprof_start(1); PROF_SCOPE("outer");\n'
                           'for (int i = 0; i < 300; i++) { PROF_SCOPE("a"); PROF_FLOW_OUT(i); }\n'
                           '{ PROF_SCOPE("open"); raise(SIGKILL); } return 0; }\n')
@@ -318,7 +318,7 @@ class Pftrace(unittest.TestCase):
     def test_units(self):
         """A counter has the unit that the program says last; by both writers."""
         source = scratch() / "units.c"
-        source.write_text("""#define NPUPROF_IMPLEMENTATION
+        source.write_text("""
             #include "npuprof.h"
             int main(void)
             {
@@ -373,7 +373,7 @@ class Pftrace(unittest.TestCase):
     def test_bytes_of_a_span(self):
         """At most 30 bytes a plain span with a category and its place in the code; the JSON has 80."""
         source = scratch() / "plain.c"
-        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+        source.write_text('#include "npuprof.h"\n'
                           'int main(void) { npuprof_start(1);\n'
                           'for (int i = 0; i < 20000; i++) { PROF_SCOPE_ARGS("cat", "outer"); '
                           '{ PROF_SCOPE_ARGS("cat", "inner"); } }\n'

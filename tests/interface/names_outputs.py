@@ -95,11 +95,11 @@ def traces():
     """JSON documents of programs that write every kind of event, and of firmware."""
     automatic = scratch() / "automatic.c"
     automatic.write_text(AUTOMATIC)
-    for source, flag in (("golden_kinds.c", "-O0"), ("queues.c", "-O0"),
-                         (automatic, "-finstrument-functions")):
+    for source, *flags in (("golden_kinds.c",), ("queues.c",),
+                           (automatic, "-finstrument-functions", "-Wno-missing-prototypes")):
         name = pathlib.Path(source).stem
         out = scratch() / f"interface_{name}.json"
-        program = helpers.build(source, f"interface_{name}", flag, "-Wno-missing-prototypes")
+        program = helpers.build(source, f"interface_{name}", *flags)
         run([program, out, scratch() / f"interface_{name}.csv"][:2 + (name == "golden_kinds")], code=0,
             env=helpers.environment(TRACEPARENT=TRACEPARENT))
         yield json.loads(out.read_text())

@@ -1,7 +1,6 @@
 /* Writes an image with ends of arrows whose partners are in other processes. Usage: apart [+-=]ID... PATH
    +ID an out, -ID an in, each in a span of its own; =ID: both in this process.
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include <stdlib.h>
 

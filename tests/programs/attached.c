@@ -16,7 +16,6 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 static void (*plugin)(int n);

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 static int stop;

@@ -4,7 +4,6 @@
    SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

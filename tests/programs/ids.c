@@ -1,7 +1,6 @@
 /* Three inferences, each in a record of its own, in one outer span: the ids that tools/test_load.py groups
    by.
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 int main(int argc, char **argv)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 int main(int argc, char **argv)

@@ -3,7 +3,6 @@
    SPDX-License-Identifier: MIT
    usage: live_arena ARENA BYTES THREADS COUNTS; COUNTS: a file of two 64-bit numbers a thread, records begun
    and ended so far */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 #include <fcntl.h>

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 extern char **environ;

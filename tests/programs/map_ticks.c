@@ -1,7 +1,6 @@
 /* Maps device ticks by clock anchors: reads from a file "ppb window count", `count` anchors "ticks before
    after" and then ticks; prints the host ticks and the error of each.
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include <inttypes.h>

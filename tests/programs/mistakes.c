@@ -2,7 +2,6 @@
    program: each span takes 1 ms.
    SPDX-License-Identifier: MIT */
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

@@ -3,7 +3,6 @@
    SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 /* ms of published totals: 4.512 in all, 3.127 of it in operators that can be sparse; 0.075 is the published

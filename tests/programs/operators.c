@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 static const char *const texts[] = { "", "plain", "a,b", "a\"b", "line\nend", "=1+1", "-1", "@x", "\ttab",

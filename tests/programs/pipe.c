@@ -1,7 +1,6 @@
 /* Dumps into the fifo argv[1] until its reader is gone: a result then, not a signal.
    SPDX-License-Identifier: MIT */
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 int main(int argc, char **argv)

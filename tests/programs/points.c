@@ -2,7 +2,6 @@
    tracks of one name; a memory pool of 2^63 bytes. usage: points SEED FILE
    SPDX-License-Identifier: MIT */
 #include "../npu/sim.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

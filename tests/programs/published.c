@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

@@ -4,7 +4,6 @@
 #include "../npu/sim.h"
 #include "../trace.h"
 #include "../npu/fed.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

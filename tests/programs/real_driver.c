@@ -11,7 +11,6 @@
    busy=N                 so many processes that only work beside it; where that is allowed, they and the
                           driver have the machine for themselves */
 #define _GNU_SOURCE
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 
@@ -19,6 +18,8 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 

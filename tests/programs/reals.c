@@ -1,8 +1,8 @@
 /* Records doubles, given as the bytes of a file, as arguments, and writes them as JSON.
    SPDX-License-Identifier: MIT usage: reals DOUBLES JSON */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include <stdlib.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {

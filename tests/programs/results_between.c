@@ -1,6 +1,5 @@
 /* Spans with results whose records do not follow those of results: a span is before each and one is inside.
    SPDX-License-Identifier: MIT usage: results_between JSON */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,5 @@
 /* Call sites of each form; those whose line says "here" stand there. usage: source FILE...
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 static void function(void) { PROF_FUNCTION(); }                        /* here */

@@ -2,7 +2,6 @@
    with two PEs. Usage: streams PATH...
    SPDX-License-Identifier: MIT */
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

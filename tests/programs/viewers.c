@@ -3,7 +3,6 @@
    right and a mutant of it shows what its rule is for.
    SPDX-License-Identifier: MIT */
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 int main(int argc, char **argv)

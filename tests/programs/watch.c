@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 enum { SLOW_US = 1000000 };                /* longer than a machine under load makes any other one */

@@ -22,7 +22,6 @@ from npuprof.attach.process import Gone, Process
 from npuprof.base.messages import Refused
 
 SOAK = "NPUPROF_TEST_SOAK" in os.environ
-FLAGS = ("-O2", "-pthread", f"-I{ROOT}")
 PLUGIN = r"""
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 262144
@@ -40,7 +39,7 @@ def setUpModule():
 
 @functools.cache
 def program():
-    return helpers.build("attached.c", "attached", *FLAGS)
+    return helpers.build("attached.c", "attached")
 
 
 @contextlib.contextmanager
@@ -125,7 +124,7 @@ class Recorded(unittest.TestCase):
     @helpers.thorough
     def test_full_arena(self):
         """What does not fit is counted; the next trace has space again."""
-        path = helpers.build("attached.c", "attached_small", *FLAGS, "-DNPUPROF_ARENA_BYTES=1048576")
+        path = helpers.build("attached.c", "attached_small", "-DNPUPROF_ARENA_BYTES=1048576")
         with running(path, 2, "busy") as child:
             for _ in range(2):
                 said, trace = attach(child, seconds=0.3)
@@ -204,7 +203,7 @@ class Recorded(unittest.TestCase):
 
 class Builds(unittest.TestCase):
     def check(self, name, *flags, strip=False, compiler=None):
-        path = helpers.build("attached.c", name, *FLAGS, *flags, compiler=compiler)
+        path = helpers.build("attached.c", name, *flags, compiler=compiler)
         if strip:
             run([helpers.need("strip"), "--strip-all", path], code=0)
         with running(path, 2) as child:
@@ -226,13 +225,13 @@ class Builds(unittest.TestCase):
         self.check("attached_stripped", strip=True)
 
     def test_lto(self):
-        self.check("attached_lto", "-flto", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections",
-                   strip=True)
+        self.check("attached_lto", "-O2", "-flto", "-ffunction-sections", "-fdata-sections",
+                   "-Wl,--gc-sections", strip=True)
 
     @helpers.thorough
     def test_clang_lto(self):
         helpers.need("ld.lld")
-        self.check("attached_clang", "-flto", "-fuse-ld=lld", "-Wl,--gc-sections", strip=True,
+        self.check("attached_clang", "-O2", "-flto", "-fuse-ld=lld", "-Wl,--gc-sections", strip=True,
                    compiler=[helpers.need("clang")])
 
     @helpers.thorough
@@ -243,7 +242,7 @@ class Builds(unittest.TestCase):
     def test_plugin(self):
         """A library with a copy of its own gives a trace of its own."""
         library = scratch() / "libplugged.so"
-        helpers.compile_text(PLUGIN, library, "-shared", "-fPIC", *FLAGS)
+        helpers.compile_text(PLUGIN, library, "-shared", "-fPIC")
         with running(program(), 2, library) as child:
             said, trace = attach(child)
             self.assertIn("attached-libplugged.npuprof: written", said)
@@ -255,8 +254,8 @@ class Builds(unittest.TestCase):
     def test_copies_that_follow(self):
         """With names of the program exported there is one trace of both."""
         library = scratch() / "libplugged.so"
-        helpers.compile_text(PLUGIN, library, "-shared", "-fPIC", *FLAGS)
-        path = helpers.build("attached.c", "attached_exports", *FLAGS, "-rdynamic")
+        helpers.compile_text(PLUGIN, library, "-shared", "-fPIC")
+        path = helpers.build("attached.c", "attached_exports", "-rdynamic")
         with running(path, 2, library) as child:
             said, trace = attach(child)
             self.assertEqual(said.count("written"), 1)
@@ -280,7 +279,7 @@ class Refusals(unittest.TestCase):
     def test_nothing_in_it(self):
         for flag in "-DNPUPROF_OFF", "-DNPUPROF_NO_ATTACH", "-DNPUPROF_RECORD_ONLY":
             with self.subTest(flag):
-                path = helpers.build("attached.c", f"attached{flag}", *FLAGS, flag)
+                path = helpers.build("attached.c", f"attached{flag}", flag)
                 self.assertNotIn(b"npuprof-attach", path.read_bytes())
                 with running(path, 1) as child:
                     self.refused(child, r"there is no npuprof in attached.*NPUPROF_OFF, NPUPROF_NO_ATTACH")
@@ -491,7 +490,7 @@ class Page(unittest.TestCase):
 
     def test_gdb(self):
         gdb, trace = [helpers.need("gdb"), "-q", "-batch", "-p"], scratch() / "gdb.json"
-        with running(helpers.build("attached.c", "attached_g", *FLAGS, "-g"), 2) as child:
+        with running(helpers.build("attached.c", "attached_g", "-g"), 2) as child:
             for call in "npuprof_start(1)", f'npuprof_dump("{trace}")':
                 run([*gdb, child.pid, "-ex", f"call (int){call}"], code=0)
                 time.sleep(0.2)

@@ -68,7 +68,7 @@ class Beside(unittest.TestCase):
         """Damage of the image stays damage: the exit code of check says it."""
         helpers.tool("npuprof-convert")
         source = scratch() / "one.c"
-        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+        source.write_text('#include "npuprof.h"\n'
                           'int main(void) { npuprof_start(1); { PROF_SCOPE("a"); }\n'
                           'return (int)npuprof_dump("one.npuprof"); }\n')
         program = helpers.build(source, "one")

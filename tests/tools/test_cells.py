@@ -10,8 +10,7 @@ import npuprof
 
 FORMULAS = ["=1+1", "+1", "-2", "@x", "\tt", "\rr", "'=1", "''-1", "'", "''", "'plain", "-", "a=1",
             '="x","y"', "=\x7f"]
-PROGRAM = '''#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
+PROGRAM = '''#include "npuprof.h"
 int main(void)
 {
     static const char *const names[] = { NAMES };

@@ -14,7 +14,6 @@ from helpers import run, scratch
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 WAITS = 1000
 PROGRAM = """
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include <time.h>
 int main(void)
@@ -39,7 +38,7 @@ class Ftrace(unittest.TestCase):
         (scratch() / "waits.c").write_text(PROGRAM)
         cls.program = helpers.build(scratch() / "waits.c", "waits", f"-DWAITS={WAITS}")
         source = scratch() / "one.c"
-        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+        source.write_text('#include "npuprof.h"\n'
                           'int main(void) { npuprof_start(1); { PROF_SCOPE("a"); }\n'
                           'return (int)npuprof_dump("one.json"); }\n')
         assert run([helpers.build(source, "one")], env=helpers.environment(), cwd=scratch()).returncode == 0

@@ -67,7 +67,7 @@ class Gzip(unittest.TestCase):
 
     def test_the_library_names_the_tool(self):
         source = scratch() / "dumps.c"
-        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+        source.write_text('#include "npuprof.h"\n'
                           'int main(int argc, char **argv) {\n'
                           'npuprof_start(1); const npuprof_result r = npuprof_dump(argv[argc - 1]);\n'
                           'puts(npuprof_result_string(r)); return r != NPUPROF_OK; }\n')

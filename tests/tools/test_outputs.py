@@ -253,7 +253,7 @@ class Terminal(unittest.TestCase):
 
     def test_names_in_top(self):
         source = scratch() / "odd_names.c"
-        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include <unistd.h>\n'
+        source.write_text('#include "npuprof.h"\n#include <unistd.h>\n'
                           "int main(int argc, char **argv) { npuprof_start(1); if (argc < 2) return 1;\n"
                           "for (;;) { WITH_BASE_PROFILER(NULL, argv[1], \"cat\", PROF_NO_ARGS,\n"
                           "{ usleep(1000); }); } }\n")

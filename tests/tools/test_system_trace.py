@@ -28,7 +28,6 @@ TEXT = ("# tracer: nop\n          app-7     [000] d..2.     1.000000: sched_waki
         "target_cpu=000\n")
 EXIT = "import sys; sys.exit(int(sys.argv[1]))"
 PROGRAM = """
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include <time.h>
 int main(void)

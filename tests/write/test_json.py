@@ -187,8 +187,7 @@ class Golden(unittest.TestCase):
         if not (folder / "de_DE.UTF-8" / "LC_NUMERIC").exists():
             self.skipTest("the locale de_DE cannot be made: " + done.stderr.strip().splitlines()[-1][:80])
         source = scratch() / "locale.c"
-        source.write_text('#include <locale.h>\n#include "fake_clock.h"\n#define NPUPROF_IMPLEMENTATION\n'
-                          '#include "npuprof.h"\n'
+        source.write_text('#include <locale.h>\n#include "fake_clock.h"\n#include "npuprof.h"\n'
                           'int main(void) { if (!setlocale(LC_ALL, "de_DE.UTF-8") || '
                           '*localeconv()->decimal_point != \',\') return 77;\n'
                           'npuprof_start(1); { PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_REAL("x", 0.5))); '
