@@ -22,7 +22,8 @@ import join                                                              # noqa:
 BUILD = ROOT / "build" / "tests"
 UNCOVERED = ROOT / "build" / "uncovered.txt"
 FLAGS = ["--coverage", "-fprofile-abs-path", "-Wl,--wrap=_exit", "-include", str(TESTS / "coverage.h")]
-# Python tests whose programs reach what the C tests do not: the environment, files, printed tables.
+# Python tests whose programs reach what the C tests do not: the environment, files, printed tables. Not
+# beside a sanitizer: they would run once more for their counts alone.
 PROGRAM_TESTS = ("process/test_environment", "process/test_capture", "process/test_files",
                  "process/test_mapped", "process/test_process", "process/test_between", "write/test_json",
                  "write/test_model", "write/test_results", "write/test_source", "image/test_convert")

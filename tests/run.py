@@ -9,7 +9,7 @@ usage: run.py [--quick | --rest | --sanitize LIST | --valgrind] [--soak] [--cove
     run.py --rest       all others: what `make check` adds
     run.py --rest --soak                    the same, but the large version of each file that has one
     run.py --coverage   the quick C tests, and which lines of src/ they ran: see coverage.py
-    run.py --sanitize LIST --coverage       both of one build; what no sanitizer can run counts alone
+    run.py --sanitize LIST --coverage       both of one build; C tests that no sanitizer can run count alone
     run.py NAME...      the files whose name holds NAME, all their cases
 
 What is a test
@@ -172,9 +172,9 @@ def find_tests():
 def chosen(tests, options):
     tests = [t for t in tests if not options.names or any(n in t.name for n in options.names)]
     if options.sanitize and options.coverage:
-        tests = [t for t in tests if t.can_be_sanitized(options) or coverage.chosen([t])]
+        tests = [t for t in tests if t.can_be_sanitized(options) or t.is_c and coverage.chosen([t])]
     elif options.sanitize:
-        tests = [t for t in tests if t.is_c
+        tests = [t for t in tests if t.can_be_sanitized(options)
                  and ("thread" not in options.sanitize.split(",") or t.has_threads)]
     elif options.soak and not options.rest:
         tests = [t for t in tests if t.soak_seconds]
@@ -310,9 +310,6 @@ def run_test(test, options, is_late=False):
     flags = []
     if options.sanitize:
         flags = [f"-fsanitize={options.sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-        if not test.can_be_sanitized(options):
-            outcome.say("skip", f"not for -fsanitize={options.sanitize}")
-            return outcome
     if options.coverage:
         flags += coverage.flags(test.has_threads or not test.is_c)
     seconds = test.soak_seconds if options.soak else test.seconds

@@ -1,5 +1,5 @@
-/* test: soak=300 valgrind cc=-O2 - damaged images: cut off, flipped, swapped, zeroed; what can be read is
-   read, the rest counted
+/* test: soak=300 valgrind san=address,undefined cc=-O2 - damaged images: cut off,
+   flipped, swapped, zeroed; what can be read is read, the rest counted
    SPDX-License-Identifier: MIT */
 #define NPUPROF_IMPLEMENTATION
 #include "process/life.h"

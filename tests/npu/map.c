@@ -1,5 +1,5 @@
-/* where a device's registers are: BARs of sysfs, UIO, VFIO, files that are cut, and what each failure is
-   called
+/* test: san=address,undefined - where a device's registers are: BARs of sysfs, UIO, VFIO,
+   files that are cut, and what each failure is called
    SPDX-License-Identifier: MIT
 
    The files that the kernel would show lie in a temporary folder; ioctl() and, where it must fail, mmap() are

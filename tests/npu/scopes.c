@@ -1,4 +1,5 @@
-/* whose a record is: numbers that are unique in a queue only, numbers that come late, many open submissions
+/* test: san=address,undefined - whose a record is: numbers that are unique in a queue only,
+   numbers that come late, many open submissions
    SPDX-License-Identifier: MIT */
 #include "fixture.h"
 #include <pthread.h>
