@@ -78,9 +78,9 @@ static void of_policy(int policy)
 {
     static const size_t sizes[] = { 2048, 2056, 4096, 16384, 65536, 1 << 20, (size_t)64 << 20 };
     static const int threads[] = { 1, 2, 8, 64 };
-    /* Under valgrind neither the largest arena nor the most threads: that takes minutes and goes the same
-       ways. */
-    const size_t without = getenv("NPUPROF_TEST_SLOW") ? 1 : 0;
+    /* Under a sanitizer or valgrind neither the largest arena nor the most threads: that takes minutes and
+       goes the same ways. */
+    const size_t without = life_is_slow() ? 1 : 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] - without; i++)
         for (size_t k = 0; k < sizeof threads / sizeof threads[0] - without; k++) {
             const uint64_t all = sizes[i] >= (size_t)64 << 20 ? life_scaled(16000, 1000000)

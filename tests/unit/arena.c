@@ -15,6 +15,7 @@ static int count_masks(int how, const sigset_t *set, sigset_t *before)
 #include "recorded.h"
 
 #define SHARE (CHECK_SANITIZED ? 10 : 1)
+#define MORE(threads) (CHECK_SANITIZED ? (threads) * 8 : (threads) < 4 ? (threads) + 1 : (threads) * 2)
 
 /* ---- recorded + lost == executed ---- */
 
@@ -94,7 +95,7 @@ static void loss_of_spans(void)
 {
     static const size_t sizes[] = { 2048, 2056, 4096, 8192, 12288, 65536, 1 << 20 };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        for (int threads = 1; threads <= 8; threads = threads < 4 ? threads + 1 : threads * 2) {
+        for (int threads = 1; threads <= 8; threads = MORE(threads)) {
             load l = { sizes[i], threads, (sizes[i] == 1 << 20 ? 70000 : 5000) / threads };
             check_in_child(account_spans, &l);
         }
@@ -106,7 +107,7 @@ static void loss_of_all_kinds(void)
 {
     static const size_t sizes[] = { 2048, 4096, 16384, 131072, 1 << 20 };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        for (int threads = 1; threads <= 8; threads *= 2) {
+        for (int threads = 1; threads <= 8; threads = MORE(threads)) {
             load l = { sizes[i], threads, (sizes[i] == 1 << 20 ? 20000 : 5000) / threads };
             check_in_child(account_all_kinds, &l);
         }

@@ -573,6 +573,6 @@ static void worlds(unsigned jobs)
 }
 
 static void small_worlds(void) { worlds(800); }
-static void large_worlds(void) { worlds(CHECK_SANITIZED ? 10000 : 100000); }
+static void large_worlds(void) { worlds(CHECK_SANITIZED ? 3000 : 100000); }
 
 CHECK_MAIN(CASE(small_worlds), CASE_THOROUGH(large_worlds))

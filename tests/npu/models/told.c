@@ -4,7 +4,7 @@
 #include "npu/fixture.h"
 #include "npu/random.h"
 
-enum { WAYS = 8, FEW = 800, MANY = CHECK_SANITIZED ? 10000 : 100000 };
+enum { WAYS = 8, FEW = 800, MANY = CHECK_SANITIZED ? 3000 : 100000 };
 static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g" };
 static struct { uint64_t begin, end, noticed; } truth[MANY + 1];
 
