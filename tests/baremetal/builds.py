@@ -11,9 +11,10 @@ from helpers import PROGRAMS
 # The compilers of this machine: command, language, standards.
 COMPILERS = [(["gcc"], "c", "c99 c11 c17 c2x"), (["g++"], "c++", "c++11 c++14 c++17 c++20"),
              (["x86_64-w64-mingw32-gcc"], "c", "c99 c17")]
-COMPILERS += [([f"clang-{n}"], "c", "c99 c11 c17 c2x")
-              for n in (14, 15, 16, 19)] + [([f"clang-{n}"], "c++", "c++11 c++14 c++17 c++20")
-                                            for n in (14, 15, 16, 19)]
+# Of a row of versions the oldest and the newest with all standards: those between have nothing of their own.
+COMPILERS += [([f"clang-{n}"], language, standards if n in (14, 19) else standards.split()[0])
+              for language, standards in (("c", "c99 c11 c17 c2x"), ("c++", "c++11 c++14 c++17 c++20"))
+              for n in (14, 15, 16, 19)]
 CONFIGURATIONS = [["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"]]
 CONFIGURATIONS += [["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", *more]
                    for more in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]

@@ -1,6 +1,7 @@
 # test: time=300 - NPUPROF_USDT: what perf, bpftrace, SystemTap and gdb find in a program with it, and what
 # gdb sees there while nothing is recorded
 # SPDX-License-Identifier: MIT
+import functools
 import re
 import shutil
 import unittest
@@ -50,9 +51,10 @@ run
 """
 
 
-def built(name, *flags, compiler=None):
-    program = scratch() / name
-    run([*(compiler or [*helpers.CC, "-std=c99"]), *helpers.WARNINGS, "-O1", "-g",
+@functools.cache
+def built(*flags, compiler=(*helpers.CC, "-std=c99", "-O1")):
+    program = scratch() / f"{compiler[0]}{''.join(flags)}"
+    run([*compiler, *helpers.WARNINGS, "-g",
          f"-I{helpers.ROOT}", *flags, helpers.PROGRAMS / "usdt.c", "-o", program, "-pthread"], code=0)
     return program
 
@@ -68,24 +70,19 @@ def notes(program):
 
 
 class Probes(unittest.TestCase):
-    def check(self, name, compiler, *flags):
-        found = notes(built(name, "-DNPUPROF_USDT", *flags, compiler=compiler))
-        self.assertEqual(dict(found), PROBES)
-        self.assertEqual(len(found), len(PROBES))
-
     def test_notes(self):
-        for name, compiler in (("gcc", ["gcc", "-std=c99"]), ("clang", ["clang", "-std=c11"]),
-                               ("g++", ["g++", "-x", "c++", "-std=c++11"]),
-                               ("arm64", ["aarch64-linux-gnu-gcc"]),
-                               ("arm", ["arm-linux-gnueabihf-gcc"]), ("s390x", ["s390x-linux-gnu-gcc"])):
-            if shutil.which(compiler[0]):
-                self.check(name, compiler)
-            else:
+        for compiler in ((*helpers.CC, "-std=c99", "-O1"), ("clang", "-std=c11"),
+                         ("g++", "-x", "c++", "-std=c++11"), ("aarch64-linux-gnu-gcc",),
+                         ("arm-linux-gnueabihf-gcc",), ("s390x-linux-gnu-gcc",)):
+            if not shutil.which(compiler[0]):
                 print(f"note {compiler[0]} is not installed")
+                continue
+            found = notes(built("-DNPUPROF_USDT", compiler=compiler))
+            self.assertEqual((dict(found), len(found)), (PROBES, len(PROBES)), compiler)
 
     def test_nothing_without_the_knob(self):
         for flags in ([], ["-DNPUPROF_OFF", "-DNPUPROF_USDT"]):
-            program = built("without", *flags)
+            program = built(*flags)
             self.assertEqual(notes(program), [])
             self.assertNotIn(".probes", run(["readelf", "-SW", program], code=0).stdout)
 
@@ -100,7 +97,7 @@ class Probes(unittest.TestCase):
 
     def test_a_debugger_sees_each_mark(self):
         """Nothing is recorded; then all is, too."""
-        program = built("seen", "-DNPUPROF_USDT")
+        program = built("-DNPUPROF_USDT")
         self.assertEqual(self.seen(program), SEEN)
         path = scratch() / "seen.json"
         self.assertEqual(self.seen(program, NPUPROF_OUTPUT_PATH=str(path)), SEEN)
@@ -122,7 +119,7 @@ class Probes(unittest.TestCase):
 
     @helpers.thorough
     def test_tools_list_them(self):
-        program = built("listed", "-DNPUPROF_USDT")
+        program = built("-DNPUPROF_USDT")
         listed = 0
         if shutil.which("bpftrace"):
             text = run(["bpftrace", "-l", f"usdt:{program}:*"]).stdout

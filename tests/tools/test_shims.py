@@ -2,6 +2,7 @@
 # those headers instead, and recorded; what npuprof cannot hold is counted
 # SPDX-License-Identifier: MIT
 import collections
+import functools
 import re
 import unittest
 
@@ -13,12 +14,21 @@ INCLUDE = [f"-I{helpers.ROOT}", f"-I{SHIMS}", f"-I{SHIMS / 'include'}"]
 KEY = "npuprof.collect.not_held."
 
 
+@functools.cache
+def compiled(source, language, *flags):
+    """The object of a C file: npuprof_shims.c, which holds the library, is that of several programs."""
+    target = scratch() / f"{source.stem}-{language}{''.join(flags)}.o"
+    compiler = [*helpers.CXX, "-x", "c++", "-std=c++17"] if language == "c++" else [*helpers.CC, "-std=c99"]
+    run([*compiler, *helpers.WARNINGS, "-O0", *flags, *INCLUDE, "-c", source, "-o", target], code=0)
+    return target
+
+
 def built(name, *flags, language="c"):
     """The program, with npuprof_shims.c."""
     program = scratch() / f"{name}-{language}"
-    compiler = [*helpers.CXX, "-x", "c++", "-std=c++17"] if language == "c++" else [*helpers.CC, "-std=c99"]
-    run([*compiler, *helpers.WARNINGS, "-O1", *flags, *INCLUDE, helpers.PROGRAMS / f"{name}.c",
-         SHIMS / "npuprof_shims.c", "-o", program, "-pthread"], code=0)
+    run([*(helpers.CXX if language == "c++" else helpers.CC), "-o", program, "-pthread",
+         *(compiled(source, language, *flags) for source in (helpers.PROGRAMS / f"{name}.c",
+                                                             SHIMS / "npuprof_shims.c"))], code=0)
     return program
 
 
