@@ -97,39 +97,4 @@ static void overwriting(void) { churn(NPUPROF_KEEP_NEWEST, life_scaled(20000, 20
 static void all_kept(void) { churn(NPUPROF_KEEP_OLDEST, life_scaled(20000, 200000), (size_t)64 << 20); }
 static void streamed(void) { churn(NPUPROF_STREAM, life_scaled(20000, 200000), 1 << 20); }
 
-/* Threads at once, more than there are slots for: what finds no place is counted. */
-static pthread_barrier_t all_recorded;
-static void *all_at_once(void *user)
-{
-    { PROF_SCOPE("one"); }
-    pthread_barrier_wait(&all_recorded);
-    { PROF_SCOPE("two"); }
-    return user;
-}
-
-enum { CROWD = 300 };
-typedef struct crowd { int policy; size_t arena_bytes; } crowd;
-static void crowded(const void *user)
-{
-    static life_memory memory;
-    const crowd *w = (const crowd *)user;
-    life_begin(w->policy, w->arena_bytes, &memory);
-    pthread_barrier_init(&all_recorded, NULL, CROWD);
-    on_threads(CROWD, all_at_once, NULL, 0);
-    const npuprof_stats s = life_account(2 * CROWD, true);
-    if (w->arena_bytes == 4 << 20) CHECK_UINT(s.lost, 0);
-    if (check_failures_) printf("  (%s, %zu bytes)\n", life_policy_names[w->policy], w->arena_bytes);
-}
-
-static void too_many(void)
-{
-    static const size_t sizes[] = { 2048, 16384, 262144, 4 << 20 };
-    const size_t step = life_is_slow() ? 3 : 1;       /* the smallest and the largest */
-    for (int policy = 0; policy < 3; policy++)
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i += step) {
-            crowd w = { policy, sizes[i] };
-            check_in_child(crowded, &w);
-        }
-}
-
-CHECK_MAIN(CASE(overwriting), CASE(all_kept), CASE(streamed), CASE(too_many))
+CHECK_MAIN(CASE(overwriting), CASE(all_kept), CASE(streamed))
