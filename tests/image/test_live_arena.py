@@ -3,7 +3,6 @@
 import functools
 import json
 import mmap
-import os
 import signal
 import struct
 import subprocess
@@ -13,7 +12,6 @@ import unittest
 import helpers
 from helpers import environment, run
 
-SOAK = bool(os.environ.get("NPUPROF_TEST_SOAK"))
 
 
 @functools.cache
@@ -89,16 +87,16 @@ class Reading(unittest.TestCase):
 
     @helpers.thorough
     def test_one_thread(self):
-        self.assertTrue(any(self.reads(512 * 1024, 1, 200 if SOAK else 40) for _ in range(3)))
+        self.assertTrue(any(self.reads(512 * 1024, 1, 40) for _ in range(3)))
 
     @helpers.thorough
     def test_three_threads(self):
-        self.reads(1024 * 1024, 3, 200 if SOAK else 20)
+        self.reads(1024 * 1024, 3, 20)
 
     @helpers.thorough
     def test_a_small_arena(self):
         """It is taken anew in less time than a read takes: little is left, and that is true."""
-        self.reads(16 * 1024, 2, 200 if SOAK else 40)
+        self.reads(16 * 1024, 2, 40)
 
     def test_a_file_of_nobody_is_read_as_before(self):
         with Living(helpers.scratch(), 256 * 1024, 1) as living:

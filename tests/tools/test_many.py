@@ -23,7 +23,7 @@ REPORT, WHAT_IF, DIFF, MB = (30, 20, 50, 300) if SOAK else (5, 4, 7, 110)
 
 def recorded(kind):
     """A trace of that many spans."""
-    program = helpers.build("many_spans.c", f"many_spans_{SPANS}", "-O2",
+    program = helpers.build("many_spans.c", f"many_spans_{SPANS}",
                             f"-DNPUPROF_ARENA_BYTES={max(64 << 20, 96 * SPANS)}u")
     path = helpers.scratch() / f"{kind}.json"
     if not path.exists():
