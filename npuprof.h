@@ -2297,8 +2297,10 @@ typedef struct npuprof_device_texts_ {
     uint32_t generation;                 /* that the rest is of; 0 = none */
     const char *key[NPUPROF_DEVICE_KEYS_];
     uint64_t word[NPUPROF_DEVICE_KEYS_];
-    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
-    uint32_t id[NPUPROF_DEVICE_NAMES_];
+    /* The last place: of `last`, the run-time name that was looked up last. */
+    const char *name[NPUPROF_DEVICE_NAMES_ + 1], *category[NPUPROF_DEVICE_NAMES_ + 1];
+    uint32_t id[NPUPROF_DEVICE_NAMES_ + 1];
+    char last[64];
     uint64_t stamp;                      /* of the record before */
     const void *behind;                  /* where that ended */
     unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */
@@ -6636,6 +6638,15 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_sort_merge_(uint8_t *to, const uint8_t *from
 {
     const uint8_t *a = from, *b = middle;
     if (b < end && before(b, b - bytes)) {
+        size_t first = 0, behind = (size_t)(middle - from) / bytes;
+        while (first < behind) {           /* what is before all of the second run goes at once */
+            const size_t half = (first + behind) / 2;
+            if (before(b, from + half * bytes)) behind = half;
+            else first = half + 1;
+        }
+        memcpy(to, from, first * bytes);
+        to += first * bytes;
+        a += first * bytes;
         while (a < middle && b < end) {
             const bool second = before(b, a);
             memcpy(to, second ? b : a, bytes);
@@ -12271,16 +12282,22 @@ NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *e, npuprof_a
     npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, &r);
 }
 
-/* The number of the call site of a name that stays. 0: it is not to be recorded. */
-NPUPROF_OWN_ static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
-                                          const char *name)
+/* The number of the call site of a name that stays, or of one that comes at run time: often that is the one
+   before. 0: it is not to be recorded. */
+NPUPROF_OWN_ static uint32_t npuprof_record_device_name_(npuprof_device_texts_ *texts, bool stays,
+                                            const npuprof_device_event_ *e)
 {
-    const size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
-    if (texts->name[at] == name && texts->category[at] == category) return texts->id[at];
-    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
-    if (!id) return 0;
+    const char *name = e->name;
+    size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
+    if (!stays) at = NPUPROF_DEVICE_NAMES_;
+    if (!stays && strcmp(texts->last, name) == 0) name = texts->last;
+    if (texts->name[at] == name && texts->category[at] == e->category) return texts->id[at];
+    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, e->category, name);
+    const size_t bytes = stays ? 0 : strlen(name) + 1;
+    if (!id || bytes > sizeof texts->last) return id;
+    if (!stays) name = (const char *)memmove(texts->last, name, bytes);
     texts->name[at] = name;
-    texts->category[at] = category;
+    texts->category[at] = e->category;
     texts->id[at] = id;
     return id;
 }
@@ -12347,8 +12364,7 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     if (texts->generation != generation) memset(texts, 0, sizeof *texts);
     texts->generation = generation;
-    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, e->category, e->name)
-                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, e->category, e->name);
+    const uint32_t id = npuprof_record_device_name_(texts, keeps_name, e);
     args.count = id ? npuprof_record_keep_keys_(texts, args) : 0;
     if (id) npuprof_record_put_device_(texts, slot, id, e, args);
     npuprof_record_leave_(slot);
@@ -15196,7 +15212,7 @@ NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 /* Why apart: else gcc inlines the function into itself, in 859 bytes of code. */
 NPUPROF_OWN_ static char *npuprof_digits_long_uint_(char *p, uint64_t v);
 
-NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) return npuprof_digits_long_uint_(p, v);
     const uint64_t digits = npuprof_digits_eight_(v);
@@ -15213,7 +15229,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_uint_(char *p, u
     return p + 8;
 }
 
-NPUPROF_OWN_ static inline char *npuprof_digits_int_(char *p, int64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 {
     *p = '-';
     return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
@@ -15659,14 +15675,19 @@ npuprof_cursor_skip_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end)
     return u;
 }
 
+/* How many units behind that of an argument belong to it: of its text, 8 bytes are in the first one. */
+NPUPROF_HOT_ static inline uint64_t npuprof_cursor_arg_more_(uint64_t w0)
+{
+    return ((w0 >> NPUPROF_ID_BITS_ >> 32) + 7) / 16;
+}
+
 /* The end of the arguments that begin at u. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
                                                                           const npuprof_unit_ *end)
 {
-    while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
-        const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
-        const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
-        if (more >= (uint64_t)(end - u)) break;
+    while (u < end) {
+        const uint64_t w0 = npuprof_unit_load_w0_(u), more = npuprof_cursor_arg_more_(w0);
+        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_ || more >= (uint64_t)(end - u)) break;
         u += 1 + more;
     }
     return u;
@@ -15792,6 +15813,16 @@ NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, c
     if (p->at) c->unit = (uint32_t)(p->at - c->units);
 }
 
+/* The end of the arguments that begin at u, if another record follows them at once; else NULL. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ const npuprof_unit_ *
+npuprof_cursor_behind_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+{
+    u = npuprof_cursor_skip_args_(u, end);
+    if (u >= end) return NULL;
+    const uint32_t next = npuprof_unit_load_id_(u);
+    return next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_ ? NULL : u;
+}
+
 /* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
    the sites that it met, and asks npuprof_cursor_plain_ended_() of those of spans. */
 NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_walk_ *c, npuprof_plain_ *p)
@@ -15804,14 +15835,12 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
     p->args = p->behind = u + 1;
-    uint32_t next = npuprof_unit_load_id_(u + 1);
+    const uint32_t next = npuprof_unit_load_id_(u + 1);
     if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_)) {
         if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
         p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
-        p->behind = npuprof_cursor_skip_args_(p->args, c->end);
-        if (p->behind >= c->end) return false;
-        next = npuprof_unit_load_id_(p->behind);
-        if (next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_) return false;
+        p->behind = npuprof_cursor_behind_args_(p->args, c->end);
+        if (!p->behind) return false;
     }
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     return p->start >= c->clear_ticks && p->start <= c->last_ticks;
@@ -16249,103 +16278,152 @@ NPUPROF_OWN_ static void npuprof_rate_find_(npuprof_image_ *im)
         npuprof_image_set_rate_(im, (uint64_t)ns, im->closing.ticks - h->first.ticks);
     else npuprof_image_set_rate_(im, 1, 1);
 }
+/* ==== src/read/kinds.h ================================================================= >>read/kinds ==== */
+
+/* A cursor that gives the records of some kinds only, and sums up the others. Why: most records are plain,
+   and what is asked of them is little, so they are passed or given without decoding, as long as their sites
+   were met. The caller puts `cursor` at a slot; else all is owned here. */
+
+/* What records span, in host ticks: from the earliest stamp, as a distance from the first anchor, to the last
+   one. Of device and finished spans the moment of recording counts, and for the last stamp only. */
+#define NPUPROF_OWN_STAMPS_ (1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED)
+typedef struct npuprof_extent_ {
+    int64_t earliest;
+    uint64_t last, events;
+} npuprof_extent_;
+
+NPUPROF_HOT_ static inline void npuprof_extent_add_(npuprof_extent_ *x, uint32_t kind, uint64_t distance,
+                                                    uint64_t last)
+{
+    if ((int64_t)distance < x->earliest && !(NPUPROF_OWN_STAMPS_ >> kind & 1))
+        x->earliest = (int64_t)distance;
+    if (last > x->last) x->last = last;
+    x->events++;
+}
+
+typedef struct npuprof_cursor_kinds_ {
+    npuprof_cursor_ cursor;
+    npuprof_plain_walk_ plain;             /* what comes next; no records where a slot begins */
+    npuprof_extent_ passed;                /* of the plain records that were not given */
+    uint32_t kinds;                        /* a bit for each; 0: all records but plain ones */
+    struct { uint32_t use, name; } met[256];         /* those met last. use: site << 8 | kind */
+} npuprof_cursor_kinds_;
+
+NPUPROF_OWN_ static void npuprof_cursor_begin_kinds_(npuprof_cursor_kinds_ *k, uint32_t kinds)
+{
+    memset(k, 0, sizeof *k);
+    k->kinds = kinds;
+    k->met[0].use = 1u << 8;               /* there is no site 0 */
+}
+
+/* Fills in what is known of the plain record *p, whose site was met. False: it must be decoded. */
+NPUPROF_HOT_ static inline bool npuprof_cursor_fill_plain_(const npuprof_cursor_kinds_ *k,
+                                                           const npuprof_plain_walk_ *walk,
+                                                           const npuprof_plain_ *p, npuprof_event_ *ev)
+{
+    const npuprof_cursor_ *const c = &k->cursor;
+    const npuprof_unit_ *const more = walk->at + 1;
+    const uint64_t w0 = npuprof_unit_load_w0_(more);
+    const bool finished = ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_FINISHED_;
+    ev->kind = k->met[p->site % 256].use & 0xFF;
+    if (finished != (ev->kind == NPUPROF_KIND_FINISHED)) return false;
+    ev->site = p->site;
+    ev->name = k->met[p->site % 256].name;
+    ev->start = ev->host_ticks = p->start;
+    ev->end = ev->value = p->end;
+    ev->track = (uint32_t)(w0 >> NPUPROF_ID_BITS_);
+    ev->second = npuprof_unit_load_w1_(more);
+    ev->has_link = false;
+    ev->args = p->args;
+    ev->args_end = p->behind;
+    ev->position = npuprof_cursor_plain_position_(c, walk);
+    const uint64_t before = (uint64_t)(c->chunk - 1) * c->image->units;
+    ev->locator = (before + (uint64_t)(walk->at - c->units)) << 1 | c->first;
+    return true;
+}
+
+/* A record that was decoded: its site was met. Why not a device's: its records are more than *ev has of a
+   plain one. */
+NPUPROF_HOT_ static inline void npuprof_cursor_note_site_(npuprof_cursor_kinds_ *k, const npuprof_event_ *ev)
+{
+    if (ev->kind == NPUPROF_KIND_DEVICE) return;
+    k->met[ev->site % 256].use = ev->site << 8 | ev->kind;
+    k->met[ev->site % 256].name = ev->name;
+}
+
+/* The next one among the plain records that come next. False: what is behind them must be decoded, if
+   anything is there. */
+NPUPROF_HOT_ static bool npuprof_cursor_plain_of_kinds_(npuprof_cursor_kinds_ *k, npuprof_event_ *ev)
+{
+    const uint64_t first = k->cursor.image->h->first.ticks;
+    npuprof_extent_ x = k->passed;
+    npuprof_plain_walk_ c = k->plain;
+    npuprof_plain_ p;
+    while (npuprof_cursor_peek_plain_(&c, &p)) {
+        const uint32_t use = k->met[p.site % 256].use, kind = use & 0xFF;
+        const bool nests = NPUPROF_KINDS_THAT_NEST_ >> kind & 1;
+        if (use >> 8 == p.site) {
+            if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
+            if (k->kinds >> kind & 1) {
+                if (!npuprof_cursor_fill_plain_(k, &c, &p, ev)) break;
+                k->passed = x;
+                k->plain.at = p.behind;
+                return true;
+            }
+            npuprof_extent_add_(&x, kind, p.start - first, nests ? p.end : p.start);
+        } else if (p.site != NPUPROF_CONTROL_RESULT_) {
+            break;
+        }
+        c.at = p.behind;
+    }
+    k->passed = x;
+    k->plain = c;
+    return false;
+}
+
+/* The next record of the kinds. Of others than those of devices, *ev has only what is filled in above.
+   False: there are no more in the slot. */
+NPUPROF_HOT_ static bool npuprof_cursor_next_of_kinds_(npuprof_cursor_kinds_ *k, npuprof_event_ *ev)
+{
+    while (!npuprof_cursor_plain_of_kinds_(k, ev)) {
+        npuprof_cursor_end_plains_(&k->cursor, &k->plain);
+        const bool more = npuprof_cursor_next_event_(&k->cursor, ev);
+        k->plain = npuprof_cursor_begin_plains_(&k->cursor);
+        if (!more) return false;
+        npuprof_cursor_note_site_(k, ev);
+        if (!k->kinds || k->kinds >> ev->kind & 1) break;
+    }
+    return true;
+}
 /* ==== src/read/place.h ================================================================= >>read/place ==== */
 
 /* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
    (npuprof_span()) and async spans are recorded by any thread at any time, so they are sorted by track and
-   start before they are written (read/placed.h). What one has in memory is 48 bytes; its record is decoded
-   again when it is written. */
+   start before they are written (read/placed.h). What one has in memory is 40 bytes; its record is decoded
+   again when it is written, unless its site says all. */
 
 enum { NPUPROF_TRACK_DEVICE_ = 1, NPUPROF_TRACK_FINISHED_, NPUPROF_TRACK_ASYNC_ };
+/* What is wrong with one: it has no end; its stamps are of another clock, so that it is drawn where the trace
+   begins; its end is before its start. */
+enum { NPUPROF_FAULT_NONE_, NPUPROF_FAULT_UNFINISHED_, NPUPROF_FAULT_RANGE_, NPUPROF_FAULT_REVERSED_ };
 typedef struct npuprof_placed_ {
     /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
     uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
     uint64_t locator;
-    size_t event;                          /* of an async span: index of its begin (read/placed.h) */
-    bool unfinished;
-    /* its stamps are of another clock: it is drawn where the trace begins */
-    bool out_of_range;
+    uint32_t text;                         /* site << 8 | kind; 0: arguments or a device say more of it */
+    uint32_t fault;                        /* NPUPROF_FAULT_* */
 } npuprof_placed_;
 
-/* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
+/* The order on the page: by track, start, then the longer one first, but for async spans: their ends may be
+   unknown. The locator makes the order total. */
 NPUPROF_HOT_ static bool npuprof_placed_is_before_(const void *one, const void *other)
 {
     const npuprof_placed_ *const a = (const npuprof_placed_ *)one, *const b = (const npuprof_placed_ *)other;
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
-    if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns;
+    if (a->end_ns != b->end_ns && a->track >> 56 != NPUPROF_TRACK_ASYNC_) return a->end_ns > b->end_ns;
     return a->locator < b->locator;
-}
-
-/* ---- A walk over the records of some kinds, a bit for each, of a slot that its cursor was put at */
-
-typedef struct npuprof_place_walk_ {
-    npuprof_cursor_ cursor;
-    uint32_t kinds;
-    struct { uint32_t site, kind, name; } met[256];    /* those met last */
-} npuprof_place_walk_;
-
-NPUPROF_OWN_ static void npuprof_place_begin_(npuprof_place_walk_ *w, uint32_t kinds)
-{
-    w->kinds = kinds;
-    memset(w->met, 0, sizeof w->met);
-}
-
-/* Fills in what npuprof_place_() reads of the plain record *p at c->at, which has a name. False: it must be
-   decoded. */
-NPUPROF_OWN_ static bool npuprof_place_fill_(const npuprof_place_walk_ *w, const npuprof_plain_walk_ *c,
-                                const npuprof_plain_ *p, npuprof_event_ *ev)
-{
-    const npuprof_cursor_ *const cursor = &w->cursor;
-    const npuprof_unit_ *const more = c->at + 1;
-    const uint64_t w0 = npuprof_unit_load_w0_(more), unit = (uint64_t)(c->at - cursor->units);
-    const bool finished = ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_FINISHED_;
-    ev->kind = w->met[p->site % 256].kind;
-    if (finished != (ev->kind == NPUPROF_KIND_FINISHED)) return false;
-    ev->name = w->met[p->site % 256].name;
-    ev->start = ev->host_ticks = p->start;
-    ev->value = p->end;
-    ev->track = (uint32_t)(w0 >> NPUPROF_ID_BITS_);
-    ev->second = npuprof_unit_load_w1_(more);
-    ev->has_link = false;
-    ev->locator = ((uint64_t)(cursor->chunk - 1) * cursor->image->units + unit) << 1 | cursor->first;
-    return true;
-}
-
-/* Goes over the plain records that come next, as long as their sites were met, up to one of the kinds. False:
-   the record at the cursor must be decoded. Why: most records are plain, and few are of the kinds. */
-NPUPROF_OWN_ static bool npuprof_place_plain_(npuprof_place_walk_ *w, npuprof_event_ *ev)
-{
-    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->cursor);
-    npuprof_plain_ p;
-    bool found = false;
-    while (!found && npuprof_cursor_peek_plain_(&c, &p)) {
-        const bool met = w->met[p.site % 256].site == p.site;
-        if (!met && p.site != NPUPROF_CONTROL_RESULT_) break;
-        found = met && (w->kinds >> w->met[p.site % 256].kind & 1);
-        if (found && !npuprof_place_fill_(w, &c, &p, ev)) {
-            found = false;
-            break;
-        }
-        c.at = p.behind;
-    }
-    npuprof_cursor_end_plains_(&w->cursor, &c);
-    return found;
-}
-
-/* The next one; of others than device spans *ev has only what npuprof_place_() reads. False: there are no
-   more. */
-NPUPROF_OWN_ static bool npuprof_place_next_(npuprof_place_walk_ *w, npuprof_event_ *ev)
-{
-    for (;;) {
-        if (npuprof_place_plain_(w, ev)) return true;
-        if (!npuprof_cursor_next_event_(&w->cursor, ev)) return false;
-        w->met[ev->site % 256].site = ev->site;
-        w->met[ev->site % 256].kind = ev->kind;
-        w->met[ev->site % 256].name = ev->name;
-        if (w->kinds >> ev->kind & 1) return true;
-    }
 }
 
 NPUPROF_OWN_ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
@@ -16364,7 +16442,7 @@ NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_
 {
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
-    p->unfinished = p->out_of_range = false;
+    p->fault = NPUPROF_FAULT_NONE_;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
         if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, NULL)) return false;
@@ -16375,12 +16453,14 @@ NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_
         /* Why: farther away than this (13 days), viewers lose the nanoseconds of the whole trace. */
         const int64_t limit = (int64_t)1 << 50, latest = npuprof_image_ns_(im, im->last_ticks) + limit;
         const bool early = p->start_ns < -limit || p->end_ns < -limit;
-        p->out_of_range = early || p->start_ns > latest || p->end_ns > latest;
-        if (p->out_of_range) p->start_ns = p->end_ns = 0;
+        if ((int64_t)ev->second < (int64_t)ev->value) p->fault = NPUPROF_FAULT_REVERSED_;
+        if (!early && p->start_ns <= latest && p->end_ns <= latest) return true;
+        p->fault = NPUPROF_FAULT_RANGE_;
+        p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
         p->start_ns = npuprof_image_ns_(im, ev->start);
         p->end_ns = npuprof_image_ns_(im, im->open_until);
-        p->unfinished = true;
+        p->fault = NPUPROF_FAULT_UNFINISHED_;
     } else {
         return false;
     }
@@ -16475,17 +16555,25 @@ NPUPROF_OWN_ static bool npuprof_list_add_(npuprof_list_ *l, const void *element
     return true;
 }
 
-/* Sorts elements of `bytes` bytes, which is a constant. False: the system has no memory beside them. */
-NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
+/* The work of npuprof_list_sort_(). Why apart: gcc takes what is around calls of the system for cold code.
+   Why one function for all elements: most lists are nearly in order; then few of them are compared. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ void *npuprof_list_merge_(const npuprof_list_ *l, void *beside,
+                                                               npuprof_heap_before_ before)
+{
+    return npuprof_sort_(l->at, beside, l->bytes, l->count, before);
+}
+
+/* Sorts a list. False: the system has no memory beside it. */
+NPUPROF_OWN_ static bool npuprof_list_sort_(npuprof_list_ *l, npuprof_heap_before_ before)
 {
     const uint8_t *const array = l->at;
+    const size_t bytes = l->bytes;
     size_t sorted = 1;
     while (sorted < l->count && !before(array + sorted * bytes, array + (sorted - 1) * bytes)) sorted++;
     if (sorted >= l->count) return true;
     uint8_t *const beside = npuprof_list_memory_((uint64_t)l->count * bytes);
     if (!beside) return false;
-    if (npuprof_sort_(l->at, beside, bytes, l->count, before) == beside)
-        memcpy(l->at, beside, l->count * bytes);
+    if (npuprof_list_merge_(l, beside, before) == beside) memcpy(l->at, beside, l->count * bytes);
     npuprof_os_unmap_(beside, l->count * bytes);
     return true;
 }
@@ -16494,8 +16582,8 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, n
 /* All placed spans of an image in order: one walk collects them, one sort puts them in order, and the async
    ones get their ends. */
 
-/* A begin or an end of an async span, in the order of its thread. span: a begin's index + 1 in the list; 0:
-   it is an end. */
+/* A begin or an end of an async span, in the order of its thread. span: a begin's index + 1 in the list,
+   which is not sorted yet; 0: it is an end. */
 typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
 
 NPUPROF_HOT_ static bool npuprof_async_before_(const void *one, const void *other)
@@ -16507,7 +16595,7 @@ NPUPROF_HOT_ static bool npuprof_async_before_(const void *one, const void *othe
 NPUPROF_OWN_ static void npuprof_async_close_(npuprof_placed_ *p, int64_t ns)
 {
     p->end_ns = ns;
-    p->unfinished = false;
+    p->fault = NPUPROF_FAULT_NONE_;
 }
 
 /* No end came before `ns`, where its id begins anew. early: an end of another thread came in its tick. */
@@ -16517,21 +16605,18 @@ NPUPROF_OWN_ static void npuprof_async_leave_(npuprof_placed_ *p, bool early, in
     else if (ns < p->end_ns) p->end_ns = ns;
 }
 
-/* Gives the async spans of a sorted list their ends: a begin takes the first end behind it that has its id,
+/* Gives the async spans of a list their ends: a begin takes the first end behind it that has its id,
    unless the id begins anew before. In one tick, what began before it ends first; then the order of the
    threads counts. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *events)
 {
     npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at, *open = NULL;
-    npuprof_async_ *from = (npuprof_async_ *)(void *)events->at;
     bool early = false;
-    for (size_t i = 0; i < spans->count; i++)
-        if (list[i].track >> 56 == NPUPROF_TRACK_ASYNC_) from[list[i].event].span = i + 1;
-    if (!npuprof_list_sort_(events, sizeof(npuprof_async_), npuprof_async_before_)) return ENOMEM;
-    from = (npuprof_async_ *)(void *)events->at;
+    if (!npuprof_list_sort_(events, npuprof_async_before_)) return ENOMEM;
+    const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
     const npuprof_async_ *const last = from + events->count;
     while (from < last) {
-        npuprof_async_ *behind = from, *taken = from;
+        const npuprof_async_ *behind = from, *taken = from;
         const uint64_t id = from->id;
         const int64_t ns = from->ns;
         while (behind < last && behind->id == id && behind->ns == ns) behind++;
@@ -16562,25 +16647,28 @@ NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_
 {
     npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
-    npuprof_place_walk_ c;
+    npuprof_cursor_kinds_ c;
     const npuprof_slot_head_ *slot = NULL;
-    npuprof_place_begin_(&c, kinds | (kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1) << NPUPROF_KIND_ASYNC_END);
+    const uint32_t async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
+    npuprof_cursor_begin_kinds_(&c, kinds | async << NPUPROF_KIND_ASYNC_END);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
-        while (npuprof_place_next_(&c, &ev)) {
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             const bool ends = ev.kind == NPUPROF_KIND_ASYNC_END;
             npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(spans);
             if (!p) return ENOMEM;
-            p->event = events->count;
+            const bool placed = !ends && npuprof_place_(im, caches, &ev, p);
             if (ends || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
                 npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
                 if (!event) return ENOMEM;
                 event->id = ev.value;
-                event->ns = npuprof_image_ns_(im, ev.start);
-                event->span = 0;
+                event->ns = ends ? npuprof_image_ns_(im, ev.start) : p->start_ns;
+                event->span = ends ? 0 : spans->count + 1;
                 events->count++;
             }
-            spans->count += !ends && npuprof_place_(im, caches, &ev, p);
+            const bool known = ev.args == ev.args_end && ev.kind != NPUPROF_KIND_DEVICE;
+            p->text = known ? ev.site << 8 | ev.kind : 0;
+            spans->count += placed;
         }
     }
     return 0;
@@ -16600,22 +16688,19 @@ NPUPROF_OWN_ static npuprof_placed_walk_ npuprof_placed_begin_(const npuprof_ima
     npuprof_list_ events = npuprof_list_of_(sizeof(npuprof_async_));
     if (!(im->kinds & kinds)) return walk;
     walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &events);
-    if (!walk.error && !npuprof_list_sort_(&walk.list, sizeof(npuprof_placed_), npuprof_placed_is_before_))
-        walk.error = ENOMEM;
     if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &events);
+    if (!walk.error && !npuprof_list_sort_(&walk.list, npuprof_placed_is_before_))
+        walk.error = ENOMEM;
     if (walk.error) npuprof_list_free_(&walk.list);
     npuprof_list_free_(&events);
     return walk;
 }
 
-/* The next span and its record. NULL: there is none; the walk is over, and its pages are given back. */
-NPUPROF_OWN_ static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_walk_ *walk, npuprof_event_ *ev)
+/* The next span. NULL: there is none; the walk is over, and its pages are given back. */
+NPUPROF_OWN_ static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_walk_ *walk)
 {
     const npuprof_placed_ *const list = (const npuprof_placed_ *)(const void *)walk->list.at;
-    while (walk->at < walk->list.count) {
-        const npuprof_placed_ *const p = &list[walk->at++];
-        if (npuprof_cursor_decode_at_(walk->image, p->locator, ev)) return p;
-    }
+    if (walk->at < walk->list.count) return &list[walk->at++];
     npuprof_list_free_(&walk->list);
     return NULL;
 }
@@ -16728,92 +16813,42 @@ NPUPROF_OWN_ static void npuprof_image_copy_metadata_(const npuprof_header_ *old
    newer than the last stamp found here is not shown, so that a reader sees the same events in each of its
    walks. */
 
-/* What a trace spans, in host ticks: from the earliest stamp, as a distance from the first anchor, to the
-   last one. Of device and finished spans the moment of recording counts, and for the last stamp only. */
-#define NPUPROF_OWN_STAMPS_ (1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED)
-typedef struct npuprof_extent_ {
-    int64_t earliest;
-    uint64_t last, newest_open;            /* newest_open: the start of the last span that is still open, */
-    bool open;                             /* if there is one */
-} npuprof_extent_;
-
-/* The later one of a stamp and of those of an event. */
-NPUPROF_OWN_ static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
-{
-    if (npuprof_kind_nests_(ev->kind) && !ev->unfinished && ev->end > last) last = ev->end;
-    return ev->host_ticks > last ? ev->host_ticks : last;
-}
-
-NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
-{
-    const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
-    if (!(NPUPROF_OWN_STAMPS_ >> ev->kind & 1) && start < x->earliest) x->earliest = start;
-    x->last = npuprof_extent_newest_(x->last, ev);
-    if (!npuprof_kind_nests_(ev->kind) || !ev->unfinished) return;
-    if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
-    x->open = true;
-}
-
 /* ---- The walk over all events */
 
-/* Passes over the plain records that come next, as long as their sites are among those met last, which are
-   number << 8 | kind. Returns how many. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
-npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
+/* What a trace spans, and the start of the last span that is still open, if there is one. */
+typedef struct npuprof_survey_ {
+    npuprof_extent_ extent;
+    uint64_t newest_open;
+    bool open;
+} npuprof_survey_;
+
+NPUPROF_OWN_ static void npuprof_survey_add_(npuprof_survey_ *x, const npuprof_event_ *ev, uint64_t first)
 {
-    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(cursor);
-    npuprof_plain_ p;
-    const uint64_t first = cursor->image->h->first.ticks;
-    uint64_t newest = x->last;
-    int64_t earliest = x->earliest;
-    uint32_t passed = 0;
-    const uint32_t longer = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_MEMORY;
-    while (npuprof_cursor_peek_plain_(&c, &p)) {
-        const uint32_t site = sites[p.site % 256];
-        if (site >> 8 != p.site && p.site == NPUPROF_CONTROL_RESULT_) {
-            c.at = p.behind;
-            continue;
-        }
-        if (site >> 8 != p.site) break;
-        const bool nests = npuprof_kind_nests_(site & 0xFF);
-        if (p.args != c.at + 1 && !(longer >> (site & 0xFF) & 1)) break;
-        if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
-        const uint64_t at = nests ? p.end : p.start;
-        if (at > newest) newest = at;
-        if ((int64_t)(p.start - first) < earliest && !(NPUPROF_OWN_STAMPS_ >> (site & 0xFF) & 1))
-            earliest = (int64_t)(p.start - first);
-        c.at = p.behind;
-        passed++;
-    }
-    x->last = newest;
-    x->earliest = earliest;
-    npuprof_cursor_end_plains_(cursor, &c);
-    return passed;
+    const bool nests = npuprof_kind_nests_(ev->kind), ended = nests && !ev->unfinished;
+    npuprof_extent_add_(&x->extent, ev->kind, ev->host_ticks - first,
+                        ended ? npuprof_max_(ev->end, ev->host_ticks) : ev->host_ticks);
+    if (nests && !ended) x->newest_open = npuprof_max_(x->newest_open, ev->host_ticks);
+    x->open = x->open || (nests && !ended);
 }
 
-NPUPROF_OWN_ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
+NPUPROF_OWN_ static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
 {
     npuprof_event_ ev;
-    npuprof_cursor_ c;
-    npuprof_extent_ x;
-    uint32_t sites[256];                   /* those met last */
-    uint64_t events = 0;
+    npuprof_cursor_kinds_ c;
+    npuprof_survey_ x;
     const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
-    memset(sites, 0, sizeof sites);
-    sites[0] = (uint32_t)1 << 8;           /* there is no site 0 */
+    npuprof_cursor_begin_kinds_(&c, 0);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        for (;;) {
-            events += npuprof_survey_plain_(&c, sites, &x);
-            if (!npuprof_cursor_next_event_(&c, &ev)) break;
-            sites[ev.site % 256] = ev.site << 8 | ev.kind;
-            events++;
+        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             im->kinds |= (uint32_t)1 << ev.kind;
-            npuprof_extent_add_(im, &x, &ev);
+            npuprof_survey_add_(&x, &ev, im->h->first.ticks);
         }
     }
-    im->events = events;
+    x.extent.earliest = npuprof_image_earlier_(x.extent.earliest, c.passed.earliest);
+    x.extent.last = npuprof_max_(x.extent.last, c.passed.last);
+    im->events = x.extent.events + c.passed.events;
     return x;
 }
 
@@ -16823,15 +16858,15 @@ NPUPROF_OWN_ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
-    npuprof_place_walk_ c;
+    npuprof_cursor_kinds_ c;
     npuprof_placed_ p;
     int64_t last_ns = INT64_MIN;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
-    npuprof_place_begin_(&c, NPUPROF_OWN_STAMPS_);
+    npuprof_cursor_begin_kinds_(&c, NPUPROF_OWN_STAMPS_);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
-        while (npuprof_place_next_(&c, &ev)) {
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
@@ -16906,17 +16941,19 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
     (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
     const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_());
-    const npuprof_extent_ x = npuprof_survey_events_(im);
-    npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
+    const npuprof_survey_ x = npuprof_survey_events_(im);
+    const uint64_t last = x.extent.last;
+    npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(last, now) : last);
     const npuprof_header_ *const h = im->h;
-    im->last_ticks = x.last ? x.last : h->first.ticks;
+    im->last_ticks = last ? last : h->first.ticks;
     /* Spans without an end are known to be open up to now; in an image, up to its last anchor, when the
        process that recorded it lived. */
     im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? im->closing.ticks : now);
     npuprof_rate_find_(im);
     /* Why not at the first anchor: the clock of another thread may be behind that of the thread that took the
        anchor, and viewers drop events with negative times. */
-    im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
+    const uint64_t earliest = h->first.ticks + (uint64_t)x.extent.earliest;
+    im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, earliest));
     npuprof_survey_pauses_(im);
     if (im->kinds & NPUPROF_OWN_STAMPS_) npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
@@ -17002,13 +17039,13 @@ NPUPROF_HOT_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npupro
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;
-    const uint64_t payload = w->u->w0 >> NPUPROF_ID_BITS_;
+    const uint64_t w0 = w->u->w0, payload = w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
     v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
     v->length = (size_t)(payload >> 32);
     v->bits = w->u->w1;
     v->text = (const uint8_t *)w->u + 8;   /* the first 8 bytes are in this unit, the others behind it */
-    w->u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
+    w->u += 1 + npuprof_cursor_arg_more_(w0);
     return true;
 }
 
@@ -17847,6 +17884,7 @@ typedef struct npuprof_walk_ {
     const npuprof_image_ *image;
     uint32_t tid, sources, depth, from;    /* from: the source of the event just given */
     npuprof_cursor_ cursor[NPUPROF_SLOT_CONTEXTS_];       /* of the sources: the thread's slots */
+    npuprof_cursor_kinds_ *few;            /* instead of the only one, whatever nests included; or NULL */
     /* the next event of each, if there are several sources */
     npuprof_event_ waiting[NPUPROF_SLOT_CONTEXTS_];
     bool has[NPUPROF_SLOT_CONTEXTS_];
@@ -17863,6 +17901,7 @@ NPUPROF_OWN_ static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_ima
     w->image = im;
     w->tid = tid;
     w->sources = w->depth = w->from = 0;
+    w->few = NULL;
     while (w->sources < NPUPROF_SLOT_CONTEXTS_ && (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL)
         if (NPUPROF_LOAD_(&slot->first_chunk)) {
             npuprof_cursor_begin_slot_(&w->cursor[w->sources], im, slot);
@@ -17924,7 +17963,9 @@ NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, cons
 NPUPROF_OWN_ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
     if (w->sources <= 1) {                 /* nothing to merge, nothing to copy */
-        if (!w->sources || !npuprof_cursor_next_event_(&w->cursor[0], ev)) return false;
+        if (!w->sources) return false;
+        if (!(w->few ? npuprof_cursor_next_of_kinds_(w->few, ev)
+                     : npuprof_cursor_next_event_(&w->cursor[0], ev))) return false;
     } else {
         uint32_t first = UINT32_MAX;
         for (uint32_t i = 0; i < w->sources; i++) {
@@ -18113,7 +18154,8 @@ NPUPROF_OWN_ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const n
     npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
     npuprof_event_ ev;
     memset(d->list, 0, sizeof d->list);
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans)) != NULL;) {
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
         const bool is_device = ev.kind == NPUPROF_KIND_DEVICE;
         npuprof_execution_ *within = NULL;
         if (is_device && ev.flags & NPUPROF_STAMP_INSTANT) continue;
@@ -18316,6 +18358,12 @@ NPUPROF_OWN_ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, 
     return a.sort == b.sort && a.stream == b.stream;
 }
 
+/* Is no node left? */
+NPUPROF_OWN_ static inline bool npuprof_lane_is_full_(const npuprof_lane_set_ *l)
+{
+    return !l->free_node && l->fresh_node == l->node_count;
+}
+
 /* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
    Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
 NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_lane_set_ *l, npuprof_lane_group_ group, int64_t start,
@@ -18327,7 +18375,7 @@ NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_lane_set_ *l, npu
         if (lane == l->count) npuprof_lane_add_(l, group);
         if (npuprof_lane_same_group_(l->group[lane], group) && npuprof_lane_nest_(l, lane, start, end))
             return lane;
-        if (!l->free_node && l->fresh_node == l->node_count) return NPUPROF_LANES_;
+        if (npuprof_lane_is_full_(l)) return NPUPROF_LANES_;
     }
     for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(l, lane, start, end);) lane++;
     return lane;
@@ -18399,6 +18447,9 @@ typedef struct npuprof_scene_output_ {
     uint64_t (*lane)(npuprof_scene_ *s, const npuprof_event_ *ev, uint32_t lane);
     /* Takes from s->walk as many plain spans as it can write at once, in lane 0. May take none. */
     void (*plain)(npuprof_scene_ *s);
+    /* Writes a placed span of the track at hand at once, and puts it into its lane, if it can. False: nothing
+       happened. May be NULL. */
+    bool (*placed)(npuprof_scene_ *s, const npuprof_placed_ *p);
     /* A span. Returns a mark of it, for its end. */
     uint32_t (*span)(npuprof_scene_ *s, const npuprof_scene_event_ *e);
     /* The end of a span, when all that is inside of it was shown. NULL: the output needs none. */
@@ -18602,13 +18653,10 @@ NPUPROF_OWN_ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const 
 
 NPUPROF_OWN_ static void npuprof_fact_of_finished_(npuprof_scene_event_ *e, const npuprof_placed_ *p)
 {
-    const npuprof_event_ *const ev = e->ev;
-    const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
-    const uint32_t key = p->unfinished     ? NPUPROF_FACT_UNFINISHED_
-                         : p->out_of_range ? NPUPROF_FACT_OUT_OF_RANGE_
-                         : reversed        ? NPUPROF_FACT_REVERSED_
-                                           : NPUPROF_FACT_COUNT_;
-    if (key < NPUPROF_FACT_COUNT_) (void)npuprof_fact_add_(e, key, NPUPROF_ARG_BOOL, 1);
+    static const uint8_t keys[] = {        /* by NPUPROF_FAULT_* */
+        0, NPUPROF_FACT_UNFINISHED_, NPUPROF_FACT_OUT_OF_RANGE_, NPUPROF_FACT_REVERSED_
+    };
+    if (p->fault) (void)npuprof_fact_add_(e, keys[p->fault], NPUPROF_ARG_BOOL, 1);
 }
 /* ==== src/read/scene_thread.h =================================================== >>read/scene_thread ==== */
 
@@ -18877,7 +18925,9 @@ NPUPROF_OWN_ static void npuprof_scene_placed_(npuprof_scene_ *s)
     npuprof_scene_event_ e;
     s->placed = 0;
     npuprof_lane_clear_all_(s->lanes);
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans)) != NULL;) {
+        if (p->track == s->placed && s->output->placed && s->output->placed(s, p)) continue;
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
         npuprof_scene_show_(s, &ev, &e);
         e.start = p->start_ns - im->origin_ns;
         e.end = p->end_ns - im->origin_ns;
@@ -18969,18 +19019,26 @@ NPUPROF_OWN_ static bool npuprof_flow_arrow_ns_(const npuprof_scene_ *s, const n
 /* Adds the flows of a thread. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_flow_gather_thread_(npuprof_scene_ *s, uint32_t tid, npuprof_list_ *flows)
 {
+    const uint32_t kinds = 1u << NPUPROF_KIND_FLOW_OUT | 1u << NPUPROF_KIND_FLOW_IN;
     npuprof_event_ ev;
-    npuprof_flow_ f;
-    f.order = INT64_MIN;
-    f.tid = tid;
+    npuprof_cursor_kinds_ few;
+    int64_t order = INT64_MIN;
     npuprof_walk_begin_(s->walk, s->image, tid);
+    npuprof_cursor_begin_kinds_(&few, kinds | NPUPROF_KINDS_THAT_NEST_);
+    few.cursor = s->walk->cursor[0];
+    s->walk->few = &few;
     while (npuprof_walk_next_(s->walk, &ev)) {
-        f.in = ev.kind == NPUPROF_KIND_FLOW_IN;
-        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(s, &ev, &f.ns)) continue;
-        if (f.ns > f.order) f.order = f.ns;
-        f.id = ev.value;
-        f.locator = ev.locator;
-        if (!npuprof_list_add_(flows, &f)) return ENOMEM;
+        if (!(kinds >> ev.kind & 1)) continue;
+        npuprof_flow_ *const f = (npuprof_flow_ *)npuprof_list_room_(flows);
+        if (!f) return ENOMEM;
+        if (!npuprof_flow_arrow_ns_(s, &ev, &f->ns)) continue;
+        if (f->ns > order) order = f->ns;
+        f->id = ev.value;
+        f->locator = ev.locator;
+        f->order = order;
+        f->tid = tid;
+        f->in = ev.kind == NPUPROF_KIND_FLOW_IN;
+        flows->count++;
     }
     return 0;
 }
@@ -18995,7 +19053,7 @@ NPUPROF_OWN_ static void npuprof_scene_flows_(npuprof_scene_ *s)
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     for (uint32_t tid = 0; !error && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
         error = npuprof_flow_gather_thread_(s, tid, &flows);
-    if (!error && !npuprof_list_sort_(&flows, sizeof(npuprof_flow_), npuprof_flow_before_)) error = ENOMEM;
+    if (!error && !npuprof_list_sort_(&flows, npuprof_flow_before_)) error = ENOMEM;
     const npuprof_flow_ *const list = (const npuprof_flow_ *)(const void *)flows.at;
     for (const npuprof_flow_ *f = list; !error && f < list + flows.count; f++) {
         if (!f->in) out = f;
@@ -20971,13 +21029,18 @@ NPUPROF_OWN_ static void npuprof_json_spell_span_(npuprof_work_ *w, const npupro
     npuprof_emit_key_(&w->out, "ts");
 }
 
+/* Writes its two times to p, behind its text. Returns the end. */
+NPUPROF_OWN_ static char *npuprof_json_put_times_(npuprof_work_ *w, char *p, int64_t start, int64_t end)
+{
+    p = npuprof_json_put_word_(npuprof_digits_stamp_(&w->stamps, p, start), ",\"dur\":");
+    return npuprof_digits_milli_(p, end - start);
+}
+
 NPUPROF_OWN_ static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
-    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
-    npuprof_out_put_(&w->out, ",\"dur\":", 7);
-    npuprof_out_milli_(&w->out, e->end - e->start);
+    npuprof_out_take_(&w->out, npuprof_json_put_times_(w, p, e->start, e->end));
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
     if (e->submitted) {
@@ -20986,6 +21049,28 @@ NPUPROF_OWN_ static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof
         npuprof_json_put_arrow_(w, true, tids, ns);
     }
     return 0;
+}
+
+/* A placed span without arguments, whose text is cached for its lane: the first one that can take it. */
+NPUPROF_OWN_ static bool npuprof_json_placed_(npuprof_scene_ *s, const npuprof_placed_ *p)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_lane_set_ *const l = s->lanes;
+    const int64_t start = p->start_ns - w->image.origin_ns, end = p->end_ns - w->image.origin_ns;
+    for (uint32_t lane = 0; p->text && !p->fault && lane < l->count; lane++) {
+        const uint64_t key = l->track[lane] << 32 | p->text;
+        const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        if (cached->key != key) return false;
+        if (npuprof_lane_nest_(l, lane, start, end)) {
+            char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+            at = npuprof_json_put_times_(w, npuprof_span_text_copy_(at, cached), start, end);
+            *at = '}';
+            npuprof_out_take_(&w->out, at + 1);
+            return true;
+        }
+        if (npuprof_lane_is_full_(l)) return false;
+    }
+    return false;
 }
 
 /* ---- Tracks */
@@ -21062,8 +21147,8 @@ NPUPROF_OWN_ static uint64_t npuprof_json_lane_(npuprof_scene_ *s, const npuprof
 
 static const npuprof_scene_output_ npuprof_json_output_ = {
     npuprof_json_thread_, npuprof_json_overlap_, npuprof_json_lane_, npuprof_json_plain_,
-    npuprof_json_span_, NULL, npuprof_json_instant_, npuprof_json_counter_, npuprof_json_pool_,
-    npuprof_json_arrow_, true
+    npuprof_json_placed_, npuprof_json_span_, NULL, npuprof_json_instant_, npuprof_json_counter_,
+    npuprof_json_pool_, npuprof_json_arrow_, true
 };
 /* ==== src/write/json_clock.h ===================================================== >>write/json_clock ==== */
 

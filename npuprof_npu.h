@@ -620,6 +620,9 @@ typedef struct npuprof_npu_step_ {
     uint64_t mask, hi_mask;              /* hi_mask 0: there is none */
 } npuprof_npu_step_;
 
+/* A value that becomes an argument of the span. */
+typedef struct npuprof_npu_drawn_ { unsigned at; const char *key; } npuprof_npu_drawn_;
+
 /* An index as it was read last, and the ring it is of. */
 typedef struct npuprof_npu_index_state_ {
     uint64_t count, entry_bytes;         /* entries of a lap; bytes of one */
@@ -645,6 +648,10 @@ typedef struct npuprof_npu_queue_ {
     npuprof_npu_word_ copied[2 * NPUPROF_NPU_VALUES_];   /* the words of a whole entry, for `steps` */
     npuprof_npu_step_ steps[NPUPROF_NPU_VALUES_];        /* one for each of `present` */
     unsigned copied_count;
+    npuprof_npu_drawn_ drawn[3 + NPUPROF_NPU_ALL_ARGS_];
+    unsigned drawn_count;
+    uint8_t stamp_bits;                  /* more bits of a stamp mean nothing */
+    bool remembers;                      /* its lanes keep their last stamps */
     bool copies_wide;                    /* all of `copied` are of 8 bytes, in this machine's order */
     npuprof_npu_index_state_ index;
     uint64_t next;                       /* number of the next entry to read */
@@ -985,7 +992,8 @@ typedef struct npuprof_npu {
     uint32_t jobs_dropped_;              /* submissions that gave up their entries: not yet in counts_ */
     uint32_t forgotten_;                 /* of those without numbers, whose records have not come */
     uint32_t *dropped_;                  /* the same by number, or by stream: NPUPROF_NPU_DROPPED_ counts */
-    uint32_t *used_;                     /* a bit for each of jobs_ */
+    uint32_t open_from_;                 /* under the queue lock: no submission before that ticket is open */
+    uint32_t *used_, *numbered_;         /* a bit for each of jobs_; NPUPROF_NPU_ROWS_ times the same */
     npuprof_npu_job_ *jobs_;             /* desc.job_count */
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
@@ -3652,6 +3660,8 @@ NPUPROF_OWN_ static void npuprof_npu_sample_pmu_(npuprof_npu *npu)
                It stores the next state with release order, after a few instructions.
      ticket    Number of the submission: the smaller one is older. Anybody may read it, to find out whether
                the entry is still the one he knows.
+     numbered_ One row of bits for each hash of a number. Who holds an entry sets its bit in the row of its
+               number, and clears it when that is over. A bit says that a look is worth it, no more.
      id, flags, stream
                Anybody may read them to pass over an entry, and looks again once he holds it.
    When all entries are taken, the oldest open submission gives its entry up and loses its arrow. What its
@@ -3669,7 +3679,8 @@ enum {
     NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other one has it */
     NPUPROF_NPU_OVER_ = 64,              /* its record came, and its block has not ended */
     NPUPROF_NPU_OWNER_ = 128,            /* times the slot of the thread that submitted it */
-    NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
+    NPUPROF_NPU_SURE_BITS_ = 32,         /* numbers of that many bits are not used again */
+    NPUPROF_NPU_ROWS_ = 64               /* of numbered_ */
 };
 
 /* ---- desc.cpu_ns */
@@ -3725,15 +3736,29 @@ NPUPROF_OWN_ static void npuprof_npu_release_job_(npuprof_npu *npu, npuprof_npu_
     while (!NPUPROF_CAS_(&npu->used_[at / 32], &used, used & ~((uint32_t)1 << at % 32))) {}
 }
 
-/* The next entry in use, from `job` on; NULL: there is none. For a walk over them: begin with jobs_. */
-NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_next_job_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
+/* A walk over the entries whose bits are set: of used_, or of a row of numbered_. */
+typedef struct npuprof_npu_walk_ {
+    const uint32_t *next, *end;
+    uint32_t left;                       /* bits of the 32 entries in front of `jobs` */
+    npuprof_npu_job_ *jobs;
+} npuprof_npu_walk_;
+
+NPUPROF_OWN_ static npuprof_npu_walk_ npuprof_npu_walk_of_(const npuprof_npu *npu, const uint32_t *bits)
 {
-    size_t at = (size_t)(job - npu->jobs_);
-    for (; at < npu->desc_.job_count; at = (at | 31) + 1) {
-        const uint32_t used = NPUPROF_LOAD_(&npu->used_[at / 32]) >> at % 32;
-        if (used) return &npu->jobs_[at + NPUPROF_LOW_ZEROS_(used)];
+    const npuprof_npu_walk_ walk = { bits, bits + npu->desc_.job_count / 32, 0, npu->jobs_ };
+    return walk;
+}
+
+/* The next entry; NULL: there is none. */
+NPUPROF_OWN_ static inline npuprof_npu_job_ *npuprof_npu_next_job_(npuprof_npu_walk_ *walk)
+{
+    for (; !walk->left; walk->jobs += 32) {
+        if (walk->next == walk->end) return NULL;
+        walk->left = NPUPROF_LOAD_(walk->next++);
     }
-    return NULL;
+    npuprof_npu_job_ *const job = walk->jobs - 32 + NPUPROF_LOW_ZEROS_(walk->left);
+    walk->left &= walk->left - 1;
+    return job;
 }
 
 /* Takes the first free entry, held. NULL: there is none. */
@@ -3751,6 +3776,21 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *np
     return NULL;
 }
 
+/* The bits of the entries that may have a number, as in used_. */
+NPUPROF_OWN_ static uint32_t *npuprof_npu_row_of_(const npuprof_npu *npu, uint64_t id)
+{
+    const uint64_t row = npuprof_hash_mix_(id & npu->id_mask_) % NPUPROF_NPU_ROWS_;
+    return npu->numbered_ + row * (npu->desc_.job_count / 32);
+}
+
+/* Puts a held entry into the row of its number, or takes it out. */
+NPUPROF_OWN_ static void npuprof_npu_set_numbered_(npuprof_npu *npu, const npuprof_npu_job_ *job, bool in)
+{
+    const size_t at = (size_t)(job - npu->jobs_);
+    const uint32_t bit = (uint32_t)1 << at % 32;
+    NPUPROF_ADD_(&npuprof_npu_row_of_(npu, job->id)[at / 32], in ? bit : 0u - bit);
+}
+
 /* Whether submission a is older than b, by their tickets. */
 NPUPROF_OWN_ static bool npuprof_npu_is_older_(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
@@ -3764,6 +3804,7 @@ NPUPROF_OWN_ static bool npuprof_npu_numbers_return_(const npuprof_npu *npu)
 NPUPROF_OWN_ static void npuprof_npu_drop_job_(npuprof_npu *npu, const npuprof_npu_job_ *job)
 {
     const uint32_t flags = job->flags;
+    if (flags & NPUPROF_NPU_HAS_ID_) npuprof_npu_set_numbered_(npu, job, false);
     if (flags & NPUPROF_NPU_HAS_ID_ && npu->has_numbers_) {
         if (npuprof_npu_numbers_return_(npu))
             NPUPROF_ADD_(&npu->dropped_[(job->id & npu->id_mask_) % NPUPROF_NPU_DROPPED_], 1u);
@@ -3781,7 +3822,8 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_drop_oldest_job_(npuprof_npu *
     for (int i = 0; i < 4; i++) {
         npuprof_npu_job_ *oldest = NULL;
         uint32_t ticket = 0;
-        for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+        npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+        for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
             const uint32_t its = NPUPROF_LOAD_(&job->ticket);
             if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_) continue;
             if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
@@ -3806,11 +3848,11 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uin
         return NULL;
     }
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
-    NPUPROF_STORE_RELEASE_(&job->ticket, NPUPROF_ADD_(&npu->tickets_, 1u));
+    NPUPROF_STORE_RELEASE_(&job->ticket, NPUPROF_ADD_SEQ_(&npu->tickets_, 1u));
     NPUPROF_STORE_(&job->id, (uint64_t)0);
     NPUPROF_STORE_(&job->stream, stream);
     job->records = 0;
-    job->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    NPUPROF_STORE_(&job->epoch, NPUPROF_LOAD_(&npu->epoch_));
     job->link = *link;
     job->name[0] = 0;
     return job;
@@ -3831,7 +3873,8 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu,
     npuprof_npu_job_ *newest = NULL;
     uint32_t ticket = 0;
     if (!here->slot) return NULL;
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t its = NPUPROF_LOAD_(&job->ticket);
         if (!npuprof_npu_is_my_block_(NPUPROF_LOAD_(&job->flags), here)) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_JOB_FREE_) continue;
@@ -3876,6 +3919,7 @@ NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_
         memcpy(job->name, name, sizeof name);
     }
     NPUPROF_STORE_(&job->id, id);
+    npuprof_npu_set_numbered_(npu, job, true);
     NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_ | ours);
     npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
@@ -3902,7 +3946,8 @@ NPUPROF_OWN_ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t a
 /* Whether an open submission has that number. */
 NPUPROF_OWN_ static bool npuprof_npu_is_number_taken_(const npuprof_npu *npu, uint64_t id)
 {
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npuprof_npu_row_of_(npu, id));
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;)
         if (NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ &&
             ((NPUPROF_LOAD_(&job->id) ^ id) & npu->id_mask_) == 0) return true;
     return false;
@@ -4113,17 +4158,28 @@ NPUPROF_OWN_ static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *j
     return state;
 }
 
-NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
+/* Whether its record may be lost: entries were, or a reset came, since it was submitted. */
+NPUPROF_OWN_ static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
+{
+    return npuprof_npu_is_older_(NPUPROF_LOAD_(&job->ticket), npu->gap_ticket_) ||
+           NPUPROF_LOAD_(&job->epoch) != NPUPROF_LOAD_(&npu->epoch_);
+}
+
+/* Looks at the entries of those bits: used_, or a row of numbered_, which leaves out what is awaited. */
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_in_(const npuprof_npu *npu, const uint32_t *bits,
+                                               const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false };
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, bits);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket), flags = NPUPROF_LOAD_(&job->flags);
-        const bool in_scope = npuprof_npu_is_in_scope_(job, flags, s);
         if (!npuprof_npu_has_id_(job, s)) {
-            f.awaited = f.awaited || (in_scope && (flags & NPUPROF_NPU_IN_BLOCK_) != 0 &&
+            f.awaited = f.awaited || ((flags & NPUPROF_NPU_IN_BLOCK_) != 0 &&
+                                      npuprof_npu_is_in_scope_(job, flags, s) &&
                                       (!s->is_late || npuprof_npu_is_older_(ticket, s->before)));
             continue;
         }
+        const bool in_scope = npuprof_npu_is_in_scope_(job, flags, s);
         f.elsewhere = f.elsewhere || !in_scope;
         const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_JOB_FREE_;
         f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
@@ -4132,20 +4188,35 @@ NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu
     return f;
 }
 
-NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
+/* Why all entries, if the row shows none, or one whose record may be lost: another may get the number. */
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
+{
+    const npuprof_npu_found_ f = npuprof_npu_look_in_(npu, npuprof_npu_row_of_(npu, s->id), s);
+    if (f.oldest && !npuprof_npu_is_doubtful_(npu, f.oldest)) return f;
+    return npuprof_npu_look_in_(npu, npu->used_, s);
+}
+
+/* Stops at a submission with the ticket open_from_, if that fits: no open one is older. Why tickets_ is
+   loaded before the walk: who has a ticket before that one shows by then that his entry is held, or open. */
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(npuprof_npu *npu, const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false }, other = f;
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    const bool awaits = s->has_id && !NPUPROF_LOAD_(&npu->ended_unnumbered_);
+    uint32_t from = NPUPROF_LOAD_ACQUIRE_(&npu->tickets_);
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
         if (NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)) continue;
         const uint32_t state = npuprof_npu_state_of_job_(job);
         f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
         if (state != NPUPROF_NPU_JOB_OPEN_) continue;
-        f.awaited = f.awaited || (s->has_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_ &&
-                                  !NPUPROF_LOAD_(&npu->ended_unnumbered_));
+        f.awaited = f.awaited || (awaits && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_);
         const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
         npuprof_npu_add_found_(fits ? &f : &other, job, ticket);
+        if (fits && !awaits && ticket == npu->open_from_) return f;
+        if (npuprof_npu_is_older_(ticket, from)) from = ticket;
     }
+    if (!f.busy) npu->open_from_ = from;
     if (f.oldest || NPUPROF_LOAD_(&npu->forgotten_)) return f;
     other.busy = f.busy;
     other.awaited = f.awaited;
@@ -4181,15 +4252,11 @@ NPUPROF_OWN_ static void npuprof_npu_end_job_(npuprof_npu *npu, npuprof_npu_job_
 {
     const uint32_t flags = job->flags;
     const uint32_t open = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_;
+    if (flags & NPUPROF_NPU_HAS_ID_) npuprof_npu_set_numbered_(npu, job, false);
+    if (job->ticket == npu->open_from_) npu->open_from_++;
     NPUPROF_STORE_(&job->flags, (flags & ~open) | NPUPROF_NPU_OVER_);
     npuprof_npu_release_job_(npu, job,
                              flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_JOB_OPEN_ : NPUPROF_NPU_JOB_FREE_);
-}
-
-/* Whether its record may be lost: entries were, or a reset came, since it was submitted. It is held. */
-NPUPROF_OWN_ static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
-{
-    return npuprof_npu_is_older_(job->ticket, npu->gap_ticket_) || job->epoch != NPUPROF_LOAD_(&npu->epoch_);
 }
 
 /* Whether the other submission with this number may be meant as well. The oldest is held. */
@@ -4288,7 +4355,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu
 /* The device is being closed: counts the submissions whose records never came. */
 NPUPROF_OWN_ static void npuprof_npu_count_open_jobs_(npuprof_npu *npu)
 {
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;)
         if (!(NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OPEN_JOBS, 1);
 }
@@ -4333,6 +4401,15 @@ NPUPROF_OWN_ static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ri
     if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).field;
     memcpy(&field, (const char *)r + offsets[at], sizeof field);
     return field;
+}
+
+/* The key of the argument that a value becomes; NULL: it becomes none. */
+NPUPROF_OWN_ static const char *npuprof_npu_key_of_(const npuprof_npu_ring *r, unsigned at)
+{
+    if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).name;
+    if (at == NPUPROF_NPU_AT_JOB_) return "job";
+    if (at == NPUPROF_NPU_AT_EXECUTION_) return "execution_index";
+    return at == NPUPROF_NPU_AT_INSTRUCTION_ ? "instruction_index" : NULL;
 }
 
 /* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */
@@ -4442,14 +4519,16 @@ NPUPROF_OWN_ static uint8_t npuprof_npu_widen_word_(npuprof_npu_queue_ *q, unsig
     return (uint8_t)i;
 }
 
-/* Plans how an entry is copied, when its values are known. */
-NPUPROF_OWN_ static void npuprof_npu_plan_copy_(npuprof_npu_queue_ *q)
+/* Plans how an entry is copied, and what is drawn of it, when its values are known. */
+NPUPROF_OWN_ static void npuprof_npu_plan_entry_(npuprof_npu_queue_ *q)
 {
     q->copies_wide = npuprof_npu_can_copy_wide_(&q->is);
     q->copied_count = q->copies_wide ? 0 : q->word_count;
     if (!q->copies_wide) memcpy(q->copied, q->words, sizeof q->copied);
     for (unsigned i = 0; i < q->present_count; i++) {
         const npuprof_npu_value_ v = q->values[q->present[i]];
+        const npuprof_npu_drawn_ drawn = { q->present[i], npuprof_npu_key_of_(&q->is, q->present[i]) };
+        if (drawn.key) q->drawn[q->drawn_count++] = drawn;
         npuprof_npu_step_ s = { q->present[i], v.word, v.lsb, v.hi_word, v.hi_lsb, v.bits, v.mask,
                                 v.hi_mask };
         if (q->copies_wide) s.word = npuprof_npu_widen_word_(q, v.word, &s.lsb);
@@ -5104,10 +5183,10 @@ NPUPROF_OWN_ static int npuprof_npu_valid_is_there_(npuprof_npu *npu, const npup
    number, so it was read before. A device that numbers nothing shows 0 always. */
 NPUPROF_OWN_ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
 {
-    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
-    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
     *missing = 0;
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return true;
+    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
+    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
     const bool numbered = q->has_sequence && (now || q->last_sequence);
     if (numbered && ahead > mask / 2) return false;
     if (numbered) *missing = ahead;
@@ -5451,6 +5530,14 @@ NPUPROF_OWN_ static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r)
     return r->scale_num != 1 || r->scale_den != 1;
 }
 
+/* A stamp that shows the counter's own ticks has no more bits than the counter: the rest means nothing. */
+NPUPROF_OWN_ static void npuprof_npu_limit_stamps_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
+                      !q->is.stamp_offset;
+    q->stamp_bits = (uint8_t)(same ? npu->desc_.counter.bits : 64);
+}
+
 /* How many ticks of the counter one unit of a scaled stamp is, rounded up. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_unit_(const npuprof_npu_ring *r) { return r->scale_num / r->scale_den + 1; }
 
@@ -5567,13 +5654,6 @@ NPUPROF_OWN_ static bool npuprof_npu_begin_pass_(npuprof_npu *npu, npuprof_npu_q
 
 enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
 
-/* Whether the lanes of a queue remember their stamps. */
-NPUPROF_OWN_ static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
-{
-    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
-           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
-}
-
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
 NPUPROF_OWN_ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
 {
@@ -5650,9 +5730,11 @@ NPUPROF_OWN_ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *n
     return lane;
 }
 
-/* Names the lanes of a queue in the trace. */
-NPUPROF_OWN_ static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+/* Names the lanes of a queue in the trace, and says whether they remember their stamps. */
+NPUPROF_OWN_ static void npuprof_npu_begin_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
+    q->remembers = q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+                   npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
     for (unsigned i = 0; i < q->is.lane_count; i++)
         if (q->is.lanes[i].name)
             (void)npuprof_device_lane_(npu->number_, q->is.pe_base + i, q->is.lanes[i].name);
@@ -5722,12 +5804,10 @@ typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
 /* ---- Extending a stamp */
 
 /* Valid bits of the stamps at that place. */
-NPUPROF_OWN_ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
+NPUPROF_OWN_ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu_queue_ *q, unsigned at)
 {
-    const unsigned bits = npuprof_npu_bits_at_(q, at), counter = npu->desc_.counter.bits;
-    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
-                      !q->is.stamp_offset;
-    return same && bits > counter ? counter : bits;
+    const unsigned bits = npuprof_npu_bits_at_(q, at);
+    return bits > q->stamp_bits ? q->stamp_bits : bits;
 }
 
 /* Where the queue's widest stamps are. */
@@ -5742,9 +5822,6 @@ NPUPROF_OWN_ static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu
                                                   const npuprof_npu_lane_state_ *lane)
 {
     const npuprof_npu_units_ *const u = &e->pass->units;
-    /* Work of two units may be written in another order than it was stamped. */
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, e->q, npuprof_npu_main_stamp_(e->q));
-    const uint64_t nearly = npuprof_min_(npuprof_npu_mask_(bits) / 8, 1 << 20);
     npuprof_npu_bounds_ b = { 0, UINT64_MAX };
     const uint64_t since = npuprof_max_(e->of->submitted, u->aged);
     if (!u->known) return b;
@@ -5757,11 +5834,13 @@ NPUPROF_OWN_ static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu
         b.low = npuprof_max_(b.low, npuprof_saturating_sub_(u->now, ago));
     }
     if (!lane || !lane->has_last) return b;
-    const uint64_t last = npuprof_saturating_sub_(lane->last, nearly);
+    const uint64_t mask = npuprof_npu_mask_(npuprof_npu_stamp_bits_(e->q, npuprof_npu_main_stamp_(e->q)));
+    /* Work of two units may be written in another order than it was stamped. */
+    const uint64_t last = npuprof_saturating_sub_(lane->last, npuprof_min_(mask / 8, 1 << 20));
     b.low = npuprof_max_(b.low, last);
     /* Where records tell the high part, one comes in each period. */
     if (npuprof_npu_has_(e->q, NPUPROF_NPU_AT_CLOCK_HIGH_))
-        b.high = npuprof_min_(b.high, npuprof_saturating_add_(last, npuprof_npu_mask_(bits)));
+        b.high = npuprof_min_(b.high, npuprof_saturating_add_(last, mask));
     return b;
 }
 
@@ -5801,7 +5880,7 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_raw_stamp_(const npuprof_npu *npu, cons
 NPUPROF_OWN_ static int npuprof_npu_extend_at_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
                                   const npuprof_npu_bounds_ *b, unsigned at, uint64_t *stamp)
 {
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, e->q, at);
+    const unsigned bits = npuprof_npu_stamp_bits_(e->q, at);
     const uint64_t raw = npuprof_npu_raw_stamp_(npu, e->q, e->r->v[at], bits);
     /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
     if (!e->pass->units.known) {
@@ -5836,7 +5915,7 @@ NPUPROF_OWN_ static int npuprof_npu_extend_times_(const npuprof_npu *npu, npupro
         b.low = npuprof_saturating_sub_(t->start, 1);
         why = npuprof_npu_extend_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
     } else if (!known && has_end && t->end < t->start) {
-        const unsigned bits = npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_);
+        const unsigned bits = npuprof_npu_stamp_bits_(q, NPUPROF_NPU_AT_END_);
         t->end = t->start + ((t->end - t->start) & npuprof_npu_mask_(bits));
     }
     return why;
@@ -6173,7 +6252,7 @@ NPUPROF_OWN_ static bool npuprof_npu_find_ended_(const npuprof_npu *npu, const n
         const npuprof_npu_ended_ *const ended = &npu->ended_[(count - i) % room];
         if ((ended->whole.id ^ s->id) & s->id_mask || ended->whole.is_scoped != s->is_scoped ||
             (s->is_scoped && ended->whole.scope != s->scope)) continue;
-        if (npuprof_npu_look_by_id_(npu, s).oldest) return false;
+        if (npuprof_npu_look_in_(npu, npuprof_npu_row_of_(npu, s->id), s).oldest) return false;
         *of = ended->of;
         return true;
     }
@@ -6295,14 +6374,9 @@ NPUPROF_OWN_ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npupro
     d.name = NULL;
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
         d.name = npuprof_npu_name_op_(npu, ring, op, text, &d.name_stays);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", v[NPUPROF_NPU_AT_JOB_]);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
-        d.args[n++] = npuprof_uint_("execution_index", v[NPUPROF_NPU_AT_EXECUTION_]);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
-        d.args[n++] = npuprof_uint_("instruction_index", v[NPUPROF_NPU_AT_INSTRUCTION_]);
-    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
-        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, v[NPUPROF_NPU_AT_ARGS_ + i]);
+    for (const npuprof_npu_drawn_ *a = q->drawn; a < q->drawn + q->drawn_count; a++)
+        if (a->at != NPUPROF_NPU_AT_INSTRUCTION_ || !ring->execution_op || !d.takes_arrow)
+            d.args[n++] = npuprof_uint_(a->key, v[a->at]);
     if (e->t.doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", e->t.doubt_ns);
     if (v[NPUPROF_NPU_AT_STATUS_]) d.args[n++] = npuprof_uint_("status", v[NPUPROF_NPU_AT_STATUS_]);
     if (e->t.unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
@@ -6506,14 +6580,13 @@ NPUPROF_OWN_ static bool npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_
     const bool is_clock = npuprof_npu_holds_(q, e->r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
     e->kind = npuprof_npu_kind_of_(q, e->r);
     if (e->kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return true;      /* Why here: it takes no lane. */
-    const bool counts = npuprof_npu_lanes_count_(q);
     npuprof_npu_lane_state_ *lane = NULL;
-    if (counts || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
+    if (q->remembers || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, e->pass->now.epoch);
     }
     e->pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
-    e->lane = counts ? lane : NULL;
+    e->lane = q->remembers ? lane : NULL;
     e->of = &of;
     npuprof_npu_clear_submission_(&of);
     if (e->lane && is_clock) {
@@ -6652,6 +6725,7 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
     NPUPROF_NPU_TABLE_(npuprof_npu_call_, calls_, NPUPROF_NPU_CALLS_)
     NPUPROF_NPU_TABLE_(npuprof_npu_job_, jobs_, jobs)
     NPUPROF_NPU_TABLE_(uint32_t, used_, jobs / 32)
+    NPUPROF_NPU_TABLE_(uint32_t, numbered_, jobs / 32 * NPUPROF_NPU_ROWS_)
     NPUPROF_NPU_TABLE_(uint32_t, dropped_, NPUPROF_NPU_DROPPED_)
     NPUPROF_NPU_TABLE_(npuprof_npu_queue_, queues_, queues)
     NPUPROF_NPU_TABLE_(npuprof_npu_lane_state_, lanes_, queues ? NPUPROF_NPU_LANES_ + 1 : 0)
@@ -6917,7 +6991,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, np
     if (result == NPUPROF_OK) result = npuprof_npu_check_stamps_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_names_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_place_(npu, q, needed);
-    if (result == NPUPROF_OK) npuprof_npu_plan_copy_(q);
+    if (result == NPUPROF_OK) npuprof_npu_plan_entry_(q);
     return result;
 }
 
@@ -7007,7 +7081,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
     uint64_t unit = 0;
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
-        npuprof_npu_name_lanes_(npu, q);
+        npuprof_npu_begin_lanes_(npu, q);
+        npuprof_npu_limit_stamps_(npu, q);
         q->looked = npu->open_host_;
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
@@ -7082,7 +7157,8 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu
 {
     npuprof_npu_job_ *oldest = NULL;
     uint32_t ticket = 0;
-    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
         const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
         if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_ ||
             !(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_) ||
@@ -7330,6 +7406,7 @@ NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
         npuprof_npu_queue_ *const q = &npu->queues_[i];
         if (q->is.stamp_clock != NPUPROF_NPU_STAMP_COUNTER || q->is.stamp_offset == ticks) continue;
         q->is.stamp_offset = ticks;
+        npuprof_npu_limit_stamps_(npu, q);
         npuprof_npu_forget_stamps_(npu, q);
     }
     npu->stamp_offset_ = ticks;
