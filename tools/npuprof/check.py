@@ -409,6 +409,8 @@ def check_beside(path, arguments):
 
 def check_text(path, text, damage):
     """check_file() of a text that should be JSON."""
+    if re.fullmatch(r"\s*\[[^{]+\]\s*", text):
+        raise Refused(f"{path}:1: not a trace: its array holds no event")
     rules = Findings(path, text)
     checker = Checker(rules)
     try:
