@@ -66,7 +66,9 @@ def arguments_written():
     """The arguments that the library gives to events: all others came from a program."""
     text = re.sub(r"/\*.*?\*/", "", sources("public", "write", "record", "npu", "firmware"), flags=re.S)
     named = re.findall(r'(?:npuprof_\w+_|PROF_[A-Z]+)\("(\w+)",|\.key = "(\w+)"', text)
-    return {name for names in named for name in names if name} | {n for n in members_written() if len(n) > 1}
+    of_values = re.findall(r'(?:return|\?) "(\w+)"', re.search(r"npuprof_npu_key_of_\(.*?\n}", text, re.S)[0])
+    named = {name for names in named for name in names if name}
+    return named | {*of_values} | {name for name in members_written() if len(name) > 1}
 
 
 def record_counts():
