@@ -13,7 +13,6 @@ import helpers
 from helpers import environment, run
 
 
-
 @functools.cache
 def build():
     return helpers.build("live_arena.c", "live_arena", "-D_GNU_SOURCE", "-pthread")

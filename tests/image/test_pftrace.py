@@ -3,6 +3,7 @@
 import collections
 import json
 import lzma
+import os
 import pathlib
 import re
 import signal
@@ -352,9 +353,10 @@ class Pftrace(unittest.TestCase):
 
     @helpers.thorough
     def test_many_spans(self):
-        """Span by span equal to the JSON, by a sum over all."""
-        count = 200_000
-        program = helpers.build("many_spans.c", f"many_spans_{count}", f"-DNPUPROF_ARENA_BYTES={64 << 20}u")
+        """Span by span equal to the JSON, by a sum over all; 10^7 of them in a soak."""
+        count = 10**7 if os.environ.get("NPUPROF_TEST_SOAK") else 200_000
+        program = helpers.build("many_spans.c", f"many_spans_{count}",
+                                f"-DNPUPROF_ARENA_BYTES={max(64 << 20, count * 96)}u")
         image = scratch() / "many.npuprof"
         run([program, "host", str(count), image], code=0, env=helpers.environment())
         sums = {}

@@ -93,8 +93,8 @@ static void churn(int policy, uint64_t threads, size_t arena_bytes)
            resident_after / 1024);
 }
 
-static void overwriting(void) { churn(NPUPROF_KEEP_NEWEST, life_scaled(20000, 200000), 4 << 20); }
+static void a_million(void) { churn(NPUPROF_KEEP_NEWEST, life_scaled(20000, 1000000), 4 << 20); }
 static void all_kept(void) { churn(NPUPROF_KEEP_OLDEST, life_scaled(20000, 200000), (size_t)64 << 20); }
 static void streamed(void) { churn(NPUPROF_STREAM, life_scaled(20000, 200000), 1 << 20); }
 
-CHECK_MAIN(CASE(overwriting), CASE(all_kept), CASE(streamed))
+CHECK_MAIN(CASE(a_million), CASE(all_kept), CASE(streamed))

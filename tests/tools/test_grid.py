@@ -95,7 +95,7 @@ class Coverage(unittest.TestCase):
         """Cases that nobody has seen: in each class the published share holds, but for chance."""
         seed = os.environ.get("GRID_SEED") or subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=helpers.ROOT, capture_output=True, text=True).stdout.strip()
-        answers = publish.answers(seed or "2", publish.PREDICTIONS // 2, helpers.scratch() / "grid.json")
+        answers = publish.answers(seed or "2", publish.PREDICTIONS, helpers.scratch() / "grid.json")
         print(f"note seed {seed}")
         print(score.published(answers))
         scores = score.by_class([one for answer in answers for one in answer.predictions])
