@@ -1,4 +1,4 @@
-# .pftrace: every event equals the JSON's, by a decoder of its own; two traces that are put together
+# test: soak=300 - .pftrace: each event equals that of the JSON, by a decoder of its own; two put together
 # SPDX-License-Identifier: MIT
 import collections
 import json
