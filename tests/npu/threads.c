@@ -3,7 +3,6 @@
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
-#define NPUPROF_NO_SOURCE        /* a table full of names would be a JSON full of places */
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "at_once.h"
@@ -339,72 +338,6 @@ static void wait_for_an_owner(void)
     npuprof_npu_close(&npu);
 }
 
-static uint64_t exact_ticks(void *unused)
-{
-    (void)unused;
-    return real_ns();
-}
-
-static void *take_anchors(void *unused)
-{
-    (void)unused;
-    while (!__atomic_load_n(&finish, __ATOMIC_RELAXED)) {
-        const uint64_t until = real_ns() + 20000;
-        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_TABLE_FULL);
-        while (real_ns() < until) {}
-    }
-    return NULL;
-}
-
-static int keep_text(void *user, const void *bytes, size_t count)
-{
-    char *text = (char *)user;
-    const size_t used = strlen(text);
-    if (used + count >= 65536) return 28;
-    memcpy(text + used, bytes, count);
-    text[used + count] = 0;
-    return 0;
-}
-
-/* Once the table is full, an anchor is written over the one before. Who reads meanwhile sees one of them, not
-   half of each. */
-static void anchors_in_a_full_table(void)
-{
-    static char text[65536], word[1000];
-    pthread_t thread;
-    npuprof_stats stats = { 0 };
-    open_by(exact_ticks, 1);
-    for (unsigned i = 0; !stats.lost_by_cause[NPUPROF_LOST_NAMES]; i++) {
-        memset(word, 'a', sizeof word - 1);
-        snprintf(word + 900, 90, "%u", i);
-        PROF_BEGIN("c", word + (i < 16000 ? 0 : 890));
-        PROF_END();
-        if (i % 1024 == 0) npuprof_get_stats(&stats);
-    }
-    for (int i = 0; i < 100 && npuprof_npu_sync(&npu) != NPUPROF_ERR_TABLE_FULL; i++) {}
-    npuprof_clear();
-    pthread_create(&thread, NULL, take_anchors, NULL);
-    int torn = 0;
-    for (const uint64_t end = real_ns() + 1000000000; real_ns() < end;) {
-        const npuprof_sink sink = { keep_text, text };
-        text[0] = 0;
-        CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
-        const char *list = strstr(text, "\"anchor_list\":["), *last = list;
-        for (const char *at = list; at && *at && strncmp(at, "]]", 2) != 0; at++) if (*at == '[') last = at;
-        long long first_ns, ns, half;
-        unsigned long long first_ticks, ticks;
-        CHECK_STOP(list && sscanf(list, "\"anchor_list\":[[%lld,%lld,%llu]", &first_ns, &half,
-                                  &first_ticks) == 3);
-        CHECK_STOP(sscanf(last, "[%lld,%lld,%llu]", &ns, &half, &ticks) == 3);
-        const long long apart = (long long)(ticks - first_ticks) - (ns - first_ns);
-        torn += apart > 10000 + half || apart < -10000 - half;
-    }
-    CHECK_INT(torn, 0);
-    __atomic_store_n(&finish, 1, __ATOMIC_RELAXED);
-    pthread_join(thread, NULL);
-    npuprof_npu_close(&npu);
-}
-
 static void on_signal(int number)
 {
     uint64_t ticks;
@@ -445,4 +378,4 @@ static void signal_handlers(void)
 
 CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once),
            CASE_THOROUGH(sample_at_once), CASE_THOROUGH(sample_in_handlers), CASE(wait_for_an_owner),
-           CASE_THOROUGH(anchors_in_a_full_table), CASE_THOROUGH(signal_handlers))
+           CASE_THOROUGH(signal_handlers))
