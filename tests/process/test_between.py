@@ -26,7 +26,8 @@ class Between(unittest.TestCase):
     def test_quick(self):
         self.play("a_reading_misses_nothing", "one_at_a_time_in_the_sink", "a_jump_leaves_nobody_waiting",
                   "a_trace_has_what_it_says", "what_was_cleared_stays_so", "the_gate_is_what_was_said",
-                  "categories_are_one_setting", "an_anchor_is_read_whole", "a_name_comes_with_its_category")
+                  "categories_are_one_setting", "an_anchor_is_read_whole", "a_device_anchor_is_read_whole",
+                  "a_name_comes_with_its_category")
 
     @helpers.thorough
     def test_thorough(self):

@@ -617,6 +617,37 @@ static void it_is_whole(void)
 
 PLAYED(an_anchor_is_read_whole, AT_EACH(recording, read_anchor, store_two_anchors, it_is_whole))
 
+/* A device's anchor for which the table has no place: each is written over the one before. */
+static npuprof_device_entry_ device;
+static npuprof_anchor_ device_anchor;
+static uint32_t device_epoch;
+static bool has_device_anchor;
+
+static void read_device_anchor(void)
+{
+    has_device_anchor = npuprof_image_overflow_anchor_(&device, &device_epoch, &device_anchor);
+}
+
+static void store_two_device_anchors(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint32_t n = device.overflow_epoch + 1;
+        const npuprof_anchor_ next = { n, n, n };
+        npuprof_record_store_overflow_(&device, n, &next);
+    }
+}
+
+static void the_device_anchor_is_whole(void)
+{
+    if (!has_device_anchor) return;
+    CHECK_UINT(device_anchor.device_ticks, device_epoch);
+    CHECK_UINT(device_anchor.host_before, device_epoch);
+    CHECK_UINT(device_anchor.host_after, device_epoch);
+}
+
+PLAYED(a_device_anchor_is_read_whole,
+       AT_BOTH(recording, read_device_anchor, store_two_device_anchors, the_device_anchor_is_whole))
+
 /* Two callers of one inlined site, one with a category, one without: each event has its own. */
 static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL, NULL, 0 };
 static void with_category(void)
@@ -644,4 +675,4 @@ CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE
            CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole),
            CASE(a_dump_has_all_slots), CASE(a_trace_has_what_it_says), CASE(what_was_cleared_stays_so),
            CASE(the_gate_is_what_was_said), CASE(categories_are_one_setting), CASE(an_anchor_is_read_whole),
-           CASE(a_name_comes_with_its_category))
+           CASE(a_device_anchor_is_read_whole), CASE(a_name_comes_with_its_category))
