@@ -60,6 +60,7 @@ static void before_run(const scenario *sc)
     memset(&done, 0, sizeof done);
     npuprof_read_end(&taken.cursor);       /* of a run that failed */
     memset(&taken, 0, sizeof taken);
+    pages_clear();
     stream.count = 0;
     stream.cut = has_image = false;
     in_sink = 0;

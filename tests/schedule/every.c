@@ -7,6 +7,7 @@
 #include "check.h"
 #include "every.h"
 #include "fibers.h"
+#include "pages.h"
 #include "every.h"
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 4096

@@ -159,11 +159,11 @@ static int fiber_next(int from)
 /* Another one that is not done; from itself if there is none. */
 static int fiber_any_other(int from)
 {
-    for (int i = 0; i < 20 && the.random; i++) {
+    const int next = fiber_next(from);
+    for (int i = 0; i < 20 && the.random && next >= 0 && next != from; i++) {
         const int to = (int)(fiber_random() % (unsigned)the.count);
         if (!the.fiber[to].done && to != from) return to;
     }
-    const int next = fiber_next(from);
     return next < 0 ? from : next;
 }
 

@@ -13,6 +13,7 @@
    fiber once. */
 #include "check.h"
 #include "fibers.h"
+#include "pages.h"
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 4096
 #include "npuprof.h"

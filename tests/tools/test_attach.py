@@ -106,7 +106,7 @@ class Recorded(unittest.TestCase):
         with running(program(), 8) as child:
             copy, = words.find(Process(child.pid))
             last = collections.defaultdict(lambda: -1)
-            for turn in range(1000 if SOAK else 20):
+            for turn in range(250 if SOAK else 20):
                 copy.began = False
                 copy.begin(1)
                 while not copy.has_begun():
