@@ -120,11 +120,12 @@ def library(name):
 
 def on_machine(name, source, *flags, optimise="-Os", codes=(0,), emulator=(), seconds=240, files=()):
     """Builds a program and runs it, with more options of the emulator, beside empty files of those names; its
-    folder and its exit code."""
+    folder and its exit code. Why a folder of each worker: rigs at one time may build the same program."""
     machine = MACHINES[name]
     need(machine["cc"][0], machine["run"][0])
     words = "".join(str(flag) for flag in flags).replace(str(ROOT), "")
-    folder = BUILD / f"{name}-{pathlib.Path(source).stem}{words}".replace("/", "_")
+    worker = threading.current_thread().name.rsplit("_", 1)[-1]
+    folder = BUILD / f"{worker}-{name}-{pathlib.Path(source).stem}{words}".replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command([*machine["cc"], *FREE, optimise, *flags, HERE / source, "-o", folder / "fw.elf",
