@@ -19,9 +19,22 @@ static npuprof_list_ npuprof_list_of_(size_t bytes)
     return list;
 }
 
+/* What is mapped for so many bytes. Why whole huge pages: only such a mapping begins where one can, and the
+   2 MiB before that would be 512 faults. */
+static uint64_t npuprof_list_mapped_(uint64_t bytes)
+{
+    const uint64_t huge = UINT64_C(2) << 20;
+    return bytes < huge ? bytes : (bytes + huge - 1) & ~(huge - 1);
+}
+
+static void npuprof_list_unmap_(void *at, uint64_t bytes)
+{
+    npuprof_os_unmap_(at, (size_t)npuprof_list_mapped_(bytes));
+}
+
 static void npuprof_list_free_(npuprof_list_ *l)
 {
-    if (l->at) npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+    if (l->at) npuprof_list_unmap_(l->at, l->capacity * l->bytes);
     *l = npuprof_list_of_(l->bytes);
 }
 
@@ -29,23 +42,26 @@ static void npuprof_list_free_(npuprof_list_ *l)
    is written there. */
 static uint8_t *npuprof_list_memory_(uint64_t bytes)
 {
+    bytes = npuprof_list_mapped_(bytes);
     if ((size_t)bytes != bytes) return NULL;
     uint8_t *const at = (uint8_t *)npuprof_os_memory_((size_t)bytes);
     if (at) npuprof_os_huge_pages_(at, (size_t)bytes);
     return at;
 }
 
-/* Makes room for 16 times as many elements, or twice. Why so many: what is not written takes no memory, what
-   is copied is written again, and a small piece of memory gets no huge pages. */
-NPUPROF_COLD_ static bool npuprof_list_grow_(npuprof_list_ *l)
+/* Makes room: 64 KiB, then 16 MiB, then 16 times as much; an eighth of it if the system has not more. Why so
+   much: what is not written takes no memory, what is copied is written again, and less than 2 MiB gets no
+   huge pages. */
+NPUPROF_COLD_ static NPUPROF_NOINLINE_ bool npuprof_list_grow_(npuprof_list_ *l)
 {
-    uint64_t capacity = l->capacity ? 16 * (uint64_t)l->capacity : 65536 / l->bytes;
+    const uint64_t few = 65536 / l->bytes, many = (UINT64_C(16) << 20) / l->bytes;
+    uint64_t capacity = !l->capacity ? few : l->capacity == few ? many : 16 * (uint64_t)l->capacity;
     uint8_t *at = npuprof_list_memory_(capacity * l->bytes);
     if (!at && l->at) at = npuprof_list_memory_((capacity /= 8) * l->bytes);
     if (!at) return false;
     if (l->at) {
         memcpy(at, l->at, l->count * l->bytes);
-        npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+        npuprof_list_unmap_(l->at, l->capacity * l->bytes);
     }
     l->at = at;
     l->capacity = (size_t)capacity;
@@ -53,7 +69,7 @@ NPUPROF_COLD_ static bool npuprof_list_grow_(npuprof_list_ *l)
 }
 
 /* Where the next element goes: it is there once l->count counts it. NULL: the system has no memory for it. */
-static void *npuprof_list_room_(npuprof_list_ *l)
+NPUPROF_HOT_ static inline void *npuprof_list_room_(npuprof_list_ *l)
 {
     if (l->count == l->capacity && !npuprof_list_grow_(l)) return NULL;
     return l->at + l->count * l->bytes;
@@ -88,6 +104,6 @@ static bool npuprof_list_sort_(npuprof_list_ *l, npuprof_heap_before_ before)
     uint8_t *const beside = npuprof_list_memory_((uint64_t)l->count * bytes);
     if (!beside) return false;
     if (npuprof_list_merge_(l, beside, before) == beside) memcpy(l->at, beside, l->count * bytes);
-    npuprof_os_unmap_(beside, l->count * bytes);
+    npuprof_list_unmap_(beside, l->count * bytes);
     return true;
 }
