@@ -15681,12 +15681,19 @@ NPUPROF_HOT_ static inline uint64_t npuprof_cursor_arg_more_(uint64_t w0)
     return ((w0 >> NPUPROF_ID_BITS_ >> 32) + 7) / 16;
 }
 
-/* The end of the arguments that begin at u. */
+/* The end of the arguments that begin at u. Why numbers first: most are, and one takes one unit, whose text
+   has no length. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
                                                                           const npuprof_unit_ *end)
 {
+    const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32);
     while (u < end) {
-        const uint64_t w0 = npuprof_unit_load_w0_(u), more = npuprof_cursor_arg_more_(w0);
+        const uint64_t w0 = npuprof_unit_load_w0_(u);
+        if ((w0 & (length | NPUPROF_ID_MASK_)) == NPUPROF_CONTROL_ARG_) {
+            u++;
+            continue;
+        }
+        const uint64_t more = npuprof_cursor_arg_more_(w0);
         if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_ || more >= (uint64_t)(end - u)) break;
         u += 1 + more;
     }
@@ -16301,11 +16308,12 @@ NPUPROF_HOT_ static inline void npuprof_extent_add_(npuprof_extent_ *x, uint32_t
     x->events++;
 }
 
+#define NPUPROF_CURSOR_DECODED_ (1u << 31)
 typedef struct npuprof_cursor_kinds_ {
     npuprof_cursor_ cursor;
     npuprof_plain_walk_ plain;             /* what comes next; no records where a slot begins */
     npuprof_extent_ passed;                /* of the plain records that were not given */
-    uint32_t kinds;                        /* a bit for each; 0: all records but plain ones */
+    uint32_t kinds;                        /* a bit for each, or what must be decoded, whatever it is */
     struct { uint32_t use, name; } met[256];         /* those met last. use: site << 8 | kind */
 } npuprof_cursor_kinds_;
 
@@ -16391,7 +16399,7 @@ NPUPROF_HOT_ static bool npuprof_cursor_next_of_kinds_(npuprof_cursor_kinds_ *k,
         k->plain = npuprof_cursor_begin_plains_(&k->cursor);
         if (!more) return false;
         npuprof_cursor_note_site_(k, ev);
-        if (!k->kinds || k->kinds >> ev->kind & 1) break;
+        if (k->kinds & (NPUPROF_CURSOR_DECODED_ | 1u << ev->kind)) break;
     }
     return true;
 }
@@ -16434,6 +16442,14 @@ NPUPROF_OWN_ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
     return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
 }
 
+/* Are these ns after the first anchor too far from the trace? Why: farther away than this (13 days), viewers
+   lose the nanoseconds of the whole trace. */
+NPUPROF_OWN_ static bool npuprof_place_is_far_(const npuprof_image_ *im, int64_t from, int64_t to)
+{
+    const int64_t limit = (int64_t)1 << 50;
+    return from < -limit || to > npuprof_image_ns_(im, im->last_ticks) + limit;
+}
+
 /* ---- Placing an event, in two steps. False: it stays on its thread, or there is no anchor to place it by.
    Why two: the end of a device span costs as much as its start, and a survey of starts needs none. */
 
@@ -16450,11 +16466,10 @@ NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
         p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
         p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
-        /* Why: farther away than this (13 days), viewers lose the nanoseconds of the whole trace. */
-        const int64_t limit = (int64_t)1 << 50, latest = npuprof_image_ns_(im, im->last_ticks) + limit;
-        const bool early = p->start_ns < -limit || p->end_ns < -limit;
         if ((int64_t)ev->second < (int64_t)ev->value) p->fault = NPUPROF_FAULT_REVERSED_;
-        if (!early && p->start_ns <= latest && p->end_ns <= latest) return true;
+        const bool ordered = p->start_ns <= p->end_ns;
+        if (!npuprof_place_is_far_(im, ordered ? p->start_ns : p->end_ns, ordered ? p->end_ns : p->start_ns))
+            return true;
         p->fault = NPUPROF_FAULT_RANGE_;
         p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
@@ -16505,9 +16520,22 @@ NPUPROF_OWN_ static npuprof_list_ npuprof_list_of_(size_t bytes)
     return list;
 }
 
+/* What is mapped for so many bytes. Why whole huge pages: only such a mapping begins where one can, and the
+   2 MiB before that would be 512 faults. */
+NPUPROF_OWN_ static uint64_t npuprof_list_mapped_(uint64_t bytes)
+{
+    const uint64_t huge = UINT64_C(2) << 20;
+    return bytes < huge ? bytes : (bytes + huge - 1) & ~(huge - 1);
+}
+
+NPUPROF_OWN_ static void npuprof_list_unmap_(void *at, uint64_t bytes)
+{
+    npuprof_os_unmap_(at, (size_t)npuprof_list_mapped_(bytes));
+}
+
 NPUPROF_OWN_ static void npuprof_list_free_(npuprof_list_ *l)
 {
-    if (l->at) npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+    if (l->at) npuprof_list_unmap_(l->at, l->capacity * l->bytes);
     *l = npuprof_list_of_(l->bytes);
 }
 
@@ -16515,23 +16543,26 @@ NPUPROF_OWN_ static void npuprof_list_free_(npuprof_list_ *l)
    is written there. */
 NPUPROF_OWN_ static uint8_t *npuprof_list_memory_(uint64_t bytes)
 {
+    bytes = npuprof_list_mapped_(bytes);
     if ((size_t)bytes != bytes) return NULL;
     uint8_t *const at = (uint8_t *)npuprof_os_memory_((size_t)bytes);
     if (at) npuprof_os_huge_pages_(at, (size_t)bytes);
     return at;
 }
 
-/* Makes room for 16 times as many elements, or twice. Why so many: what is not written takes no memory, what
-   is copied is written again, and a small piece of memory gets no huge pages. */
-NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
+/* Makes room: 64 KiB, then 16 MiB, then 16 times as much; an eighth of it if the system has not more. Why so
+   much: what is not written takes no memory, what is copied is written again, and less than 2 MiB gets no
+   huge pages. */
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_list_grow_(npuprof_list_ *l)
 {
-    uint64_t capacity = l->capacity ? 16 * (uint64_t)l->capacity : 65536 / l->bytes;
+    const uint64_t few = 65536 / l->bytes, many = (UINT64_C(16) << 20) / l->bytes;
+    uint64_t capacity = !l->capacity ? few : l->capacity == few ? many : 16 * (uint64_t)l->capacity;
     uint8_t *at = npuprof_list_memory_(capacity * l->bytes);
     if (!at && l->at) at = npuprof_list_memory_((capacity /= 8) * l->bytes);
     if (!at) return false;
     if (l->at) {
         memcpy(at, l->at, l->count * l->bytes);
-        npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+        npuprof_list_unmap_(l->at, l->capacity * l->bytes);
     }
     l->at = at;
     l->capacity = (size_t)capacity;
@@ -16539,7 +16570,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
 }
 
 /* Where the next element goes: it is there once l->count counts it. NULL: the system has no memory for it. */
-NPUPROF_OWN_ static void *npuprof_list_room_(npuprof_list_ *l)
+NPUPROF_HOT_ static inline void *npuprof_list_room_(npuprof_list_ *l)
 {
     if (l->count == l->capacity && !npuprof_list_grow_(l)) return NULL;
     return l->at + l->count * l->bytes;
@@ -16574,7 +16605,7 @@ NPUPROF_OWN_ static bool npuprof_list_sort_(npuprof_list_ *l, npuprof_heap_befor
     uint8_t *const beside = npuprof_list_memory_((uint64_t)l->count * bytes);
     if (!beside) return false;
     if (npuprof_list_merge_(l, beside, before) == beside) memcpy(l->at, beside, l->count * bytes);
-    npuprof_os_unmap_(beside, l->count * bytes);
+    npuprof_list_unmap_(beside, l->count * bytes);
     return true;
 }
 /* ==== src/read/placed.h =============================================================== >>read/placed ==== */
@@ -16815,12 +16846,24 @@ NPUPROF_OWN_ static void npuprof_image_copy_metadata_(const npuprof_header_ *old
 
 /* ---- The walk over all events */
 
-/* What a trace spans, and the start of the last span that is still open, if there is one. */
+/* What a trace spans, and the start of the last span that is still open, if there is one. first_ns, last_ns:
+   what finished spans say of themselves, after the first anchor; is_odd: one has a link, or ends before it
+   starts. */
 typedef struct npuprof_survey_ {
     npuprof_extent_ extent;
+    int64_t first_ns, last_ns;
     uint64_t newest_open;
-    bool open;
+    bool open, is_odd;
 } npuprof_survey_;
+
+NPUPROF_OWN_ static void npuprof_survey_add_finished_(npuprof_survey_ *x, const npuprof_event_ *ev, int64_t first)
+{
+    const int64_t start = (int64_t)(ev->value - (uint64_t)first);
+    const int64_t end = (int64_t)(ev->second - (uint64_t)first);
+    if (start < x->first_ns) x->first_ns = start;
+    if (end > x->last_ns) x->last_ns = end;
+    x->is_odd = x->is_odd || end < start || ev->has_link;
+}
 
 NPUPROF_OWN_ static void npuprof_survey_add_(npuprof_survey_ *x, const npuprof_event_ *ev, uint64_t first)
 {
@@ -16838,12 +16881,15 @@ NPUPROF_OWN_ static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
     npuprof_survey_ x;
     const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
-    npuprof_cursor_begin_kinds_(&c, 0);
+    x.first_ns = INT64_MAX;
+    x.last_ns = INT64_MIN;
+    npuprof_cursor_begin_kinds_(&c, NPUPROF_CURSOR_DECODED_ | 1u << NPUPROF_KIND_FINISHED);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
         while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             im->kinds |= (uint32_t)1 << ev.kind;
             npuprof_survey_add_(&x, &ev, im->h->first.ticks);
+            if (ev.kind == NPUPROF_KIND_FINISHED) npuprof_survey_add_finished_(&x, &ev, im->h->first.unix_ns);
         }
     }
     x.extent.earliest = npuprof_image_earlier_(x.extent.earliest, c.passed.earliest);
@@ -16854,13 +16900,29 @@ NPUPROF_OWN_ static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
 
 /* Spans with stamps of their own: the trace begins with the earliest of all, and open spans end with the
    last. */
+NPUPROF_OWN_ static void npuprof_survey_own_stamps_(npuprof_image_ *im, int64_t first_ns, bool open, int64_t last_ns)
+{
+    im->origin_ns = npuprof_image_earlier_(im->origin_ns, first_ns);
+    if (open && last_ns > npuprof_image_ns_(im, im->open_until))
+        im->open_until = npuprof_image_ticks_at_(im, last_ns);
+}
+
+/* The same without another walk. False: it needs one. */
+NPUPROF_OWN_ static bool npuprof_survey_finished_(npuprof_image_ *im, const npuprof_survey_ *x)
+{
+    if (im->kinds >> NPUPROF_KIND_DEVICE & 1 || x->is_odd) return false;
+    if (npuprof_place_is_far_(im, x->first_ns, x->last_ns)) return false;
+    npuprof_survey_own_stamps_(im, x->first_ns, x->open, x->last_ns);
+    return true;
+}
+
 NPUPROF_OWN_ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_kinds_ c;
     npuprof_placed_ p;
-    int64_t last_ns = INT64_MIN;
+    int64_t first_ns = im->origin_ns, last_ns = INT64_MIN;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
     npuprof_cursor_begin_kinds_(&c, NPUPROF_OWN_STAMPS_);
@@ -16868,14 +16930,13 @@ NPUPROF_OWN_ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
         while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
-                im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
+                first_ns = npuprof_image_earlier_(first_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
-            im->origin_ns = npuprof_image_earlier_(im->origin_ns, p.start_ns);
+            first_ns = npuprof_image_earlier_(first_ns, p.start_ns);
             if (open && npuprof_place_end_(im, &caches, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
         }
     }
-    if (open && last_ns > npuprof_image_ns_(im, im->open_until))
-        im->open_until = npuprof_image_ticks_at_(im, last_ns);
+    npuprof_survey_own_stamps_(im, first_ns, open, last_ns);
 }
 
 /* The trace begins before its first pause, too. */
@@ -16955,7 +17016,8 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
     const uint64_t earliest = h->first.ticks + (uint64_t)x.extent.earliest;
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, earliest));
     npuprof_survey_pauses_(im);
-    if (im->kinds & NPUPROF_OWN_STAMPS_) npuprof_survey_placed_(im, x.open);
+    if (im->kinds & NPUPROF_OWN_STAMPS_ && !npuprof_survey_finished_(im, &x))
+        npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
        and viewers show no span without length. */
     if (x.open && x.newest_open >= im->open_until)

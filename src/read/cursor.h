@@ -167,12 +167,19 @@ NPUPROF_HOT_ static inline uint64_t npuprof_cursor_arg_more_(uint64_t w0)
     return ((w0 >> NPUPROF_ID_BITS_ >> 32) + 7) / 16;
 }
 
-/* The end of the arguments that begin at u. */
+/* The end of the arguments that begin at u. Why numbers first: most are, and one takes one unit, whose text
+   has no length. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
                                                                           const npuprof_unit_ *end)
 {
+    const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32);
     while (u < end) {
-        const uint64_t w0 = npuprof_unit_load_w0_(u), more = npuprof_cursor_arg_more_(w0);
+        const uint64_t w0 = npuprof_unit_load_w0_(u);
+        if ((w0 & (length | NPUPROF_ID_MASK_)) == NPUPROF_CONTROL_ARG_) {
+            u++;
+            continue;
+        }
+        const uint64_t more = npuprof_cursor_arg_more_(w0);
         if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_ || more >= (uint64_t)(end - u)) break;
         u += 1 + more;
     }

@@ -26,11 +26,12 @@ NPUPROF_HOT_ static inline void npuprof_extent_add_(npuprof_extent_ *x, uint32_t
     x->events++;
 }
 
+#define NPUPROF_CURSOR_DECODED_ (1u << 31)
 typedef struct npuprof_cursor_kinds_ {
     npuprof_cursor_ cursor;
     npuprof_plain_walk_ plain;             /* what comes next; no records where a slot begins */
     npuprof_extent_ passed;                /* of the plain records that were not given */
-    uint32_t kinds;                        /* a bit for each; 0: all records but plain ones */
+    uint32_t kinds;                        /* a bit for each, or what must be decoded, whatever it is */
     struct { uint32_t use, name; } met[256];         /* those met last. use: site << 8 | kind */
 } npuprof_cursor_kinds_;
 
@@ -116,7 +117,7 @@ NPUPROF_HOT_ static bool npuprof_cursor_next_of_kinds_(npuprof_cursor_kinds_ *k,
         k->plain = npuprof_cursor_begin_plains_(&k->cursor);
         if (!more) return false;
         npuprof_cursor_note_site_(k, ev);
-        if (!k->kinds || k->kinds >> ev->kind & 1) break;
+        if (k->kinds & (NPUPROF_CURSOR_DECODED_ | 1u << ev->kind)) break;
     }
     return true;
 }

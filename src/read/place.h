@@ -41,6 +41,14 @@ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
     return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
 }
 
+/* Are these ns after the first anchor too far from the trace? Why: farther away than this (13 days), viewers
+   lose the nanoseconds of the whole trace. */
+static bool npuprof_place_is_far_(const npuprof_image_ *im, int64_t from, int64_t to)
+{
+    const int64_t limit = (int64_t)1 << 50;
+    return from < -limit || to > npuprof_image_ns_(im, im->last_ticks) + limit;
+}
+
 /* ---- Placing an event, in two steps. False: it stays on its thread, or there is no anchor to place it by.
    Why two: the end of a device span costs as much as its start, and a survey of starts needs none. */
 
@@ -57,11 +65,10 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
         p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
         p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
-        /* Why: farther away than this (13 days), viewers lose the nanoseconds of the whole trace. */
-        const int64_t limit = (int64_t)1 << 50, latest = npuprof_image_ns_(im, im->last_ticks) + limit;
-        const bool early = p->start_ns < -limit || p->end_ns < -limit;
         if ((int64_t)ev->second < (int64_t)ev->value) p->fault = NPUPROF_FAULT_REVERSED_;
-        if (!early && p->start_ns <= latest && p->end_ns <= latest) return true;
+        const bool ordered = p->start_ns <= p->end_ns;
+        if (!npuprof_place_is_far_(im, ordered ? p->start_ns : p->end_ns, ordered ? p->end_ns : p->start_ns))
+            return true;
         p->fault = NPUPROF_FAULT_RANGE_;
         p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {

@@ -22,12 +22,24 @@
 
 /* ---- The walk over all events */
 
-/* What a trace spans, and the start of the last span that is still open, if there is one. */
+/* What a trace spans, and the start of the last span that is still open, if there is one. first_ns, last_ns:
+   what finished spans say of themselves, after the first anchor; is_odd: one has a link, or ends before it
+   starts. */
 typedef struct npuprof_survey_ {
     npuprof_extent_ extent;
+    int64_t first_ns, last_ns;
     uint64_t newest_open;
-    bool open;
+    bool open, is_odd;
 } npuprof_survey_;
+
+static void npuprof_survey_add_finished_(npuprof_survey_ *x, const npuprof_event_ *ev, int64_t first)
+{
+    const int64_t start = (int64_t)(ev->value - (uint64_t)first);
+    const int64_t end = (int64_t)(ev->second - (uint64_t)first);
+    if (start < x->first_ns) x->first_ns = start;
+    if (end > x->last_ns) x->last_ns = end;
+    x->is_odd = x->is_odd || end < start || ev->has_link;
+}
 
 static void npuprof_survey_add_(npuprof_survey_ *x, const npuprof_event_ *ev, uint64_t first)
 {
@@ -45,12 +57,15 @@ static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
     npuprof_survey_ x;
     const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
-    npuprof_cursor_begin_kinds_(&c, 0);
+    x.first_ns = INT64_MAX;
+    x.last_ns = INT64_MIN;
+    npuprof_cursor_begin_kinds_(&c, NPUPROF_CURSOR_DECODED_ | 1u << NPUPROF_KIND_FINISHED);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
         while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             im->kinds |= (uint32_t)1 << ev.kind;
             npuprof_survey_add_(&x, &ev, im->h->first.ticks);
+            if (ev.kind == NPUPROF_KIND_FINISHED) npuprof_survey_add_finished_(&x, &ev, im->h->first.unix_ns);
         }
     }
     x.extent.earliest = npuprof_image_earlier_(x.extent.earliest, c.passed.earliest);
@@ -61,13 +76,29 @@ static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
 
 /* Spans with stamps of their own: the trace begins with the earliest of all, and open spans end with the
    last. */
+static void npuprof_survey_own_stamps_(npuprof_image_ *im, int64_t first_ns, bool open, int64_t last_ns)
+{
+    im->origin_ns = npuprof_image_earlier_(im->origin_ns, first_ns);
+    if (open && last_ns > npuprof_image_ns_(im, im->open_until))
+        im->open_until = npuprof_image_ticks_at_(im, last_ns);
+}
+
+/* The same without another walk. False: it needs one. */
+static bool npuprof_survey_finished_(npuprof_image_ *im, const npuprof_survey_ *x)
+{
+    if (im->kinds >> NPUPROF_KIND_DEVICE & 1 || x->is_odd) return false;
+    if (npuprof_place_is_far_(im, x->first_ns, x->last_ns)) return false;
+    npuprof_survey_own_stamps_(im, x->first_ns, x->open, x->last_ns);
+    return true;
+}
+
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_kinds_ c;
     npuprof_placed_ p;
-    int64_t last_ns = INT64_MIN;
+    int64_t first_ns = im->origin_ns, last_ns = INT64_MIN;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
     npuprof_cursor_begin_kinds_(&c, NPUPROF_OWN_STAMPS_);
@@ -75,14 +106,13 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
         while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
-                im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
+                first_ns = npuprof_image_earlier_(first_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
-            im->origin_ns = npuprof_image_earlier_(im->origin_ns, p.start_ns);
+            first_ns = npuprof_image_earlier_(first_ns, p.start_ns);
             if (open && npuprof_place_end_(im, &caches, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
         }
     }
-    if (open && last_ns > npuprof_image_ns_(im, im->open_until))
-        im->open_until = npuprof_image_ticks_at_(im, last_ns);
+    npuprof_survey_own_stamps_(im, first_ns, open, last_ns);
 }
 
 /* The trace begins before its first pause, too. */
@@ -162,7 +192,8 @@ static void npuprof_image_open_(npuprof_image_ *im)
     const uint64_t earliest = h->first.ticks + (uint64_t)x.extent.earliest;
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, earliest));
     npuprof_survey_pauses_(im);
-    if (im->kinds & NPUPROF_OWN_STAMPS_) npuprof_survey_placed_(im, x.open);
+    if (im->kinds & NPUPROF_OWN_STAMPS_ && !npuprof_survey_finished_(im, &x))
+        npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
        and viewers show no span without length. */
     if (x.open && x.newest_open >= im->open_until)
