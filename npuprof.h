@@ -20666,14 +20666,17 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
                                                                   npuprof_args_walk_ *args)
 {
     uint32_t marks[NPUPROF_JSON_ARGS_];
+    uint64_t seen = 0;                     /* a bit for each mark, or for some */
     npuprof_value_ v;
     unsigned n = 0;
     p = npuprof_json_put_word_(p, ",\"args\":{");
     for (; npuprof_args_next_(args, &v); n++) {
         const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
         if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.key) return NULL;
-        for (unsigned i = 0; i < n; i++)
+        const uint64_t bit = (uint64_t)1 << key->mark % 64;
+        for (unsigned i = 0; seen & bit && i < n; i++)
             if (marks[i] == key->mark) return NULL;
+        seen |= bit;
         marks[n] = key->mark;
         memcpy(p, key->text, sizeof key->text);
         p = npuprof_json_put_value_(p + key->length, &v);
