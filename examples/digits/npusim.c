@@ -13,7 +13,8 @@
  *     ticks(now) = start_ticks + floor((now - origin_ns) * rate_millihertz / 10^12)
  *
  * Stamps in completion records come from this formula. A thread updates the two counter words in the BAR.
- * The host may preempt it, so it logs each time it did not update them for longer than --stall-ns.
+ * The host may preempt it, so it logs each time it did not update them for longer than --stall-ns. A PE
+ * shows no record before they have passed its stamps: in no device is a stamp ahead of the counter.
  *
  * TRUTH FILE (--truth FILE), written at the end, key=value lines: origin_ns, start_ticks,
  * rate_millihertz (the formula's numbers), drift_ppm (already in the rate), nominal_hz, end_ns,
@@ -148,7 +149,7 @@ static void *counter_main(void *unused)
     int64_t last_ns = now_ns(), change_ns = last_ns;
     while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
         int64_t ns = now_ns();
-        __atomic_store_n(words, ticks_at(ns), __ATOMIC_RELAXED);
+        __atomic_store_n(words, ticks_at(ns), __ATOMIC_RELEASE);
         if (ns - last_ns > options.stall_ns) {
             if (stall_count < STALLS_MAX)
                 stalls[stall_count++] = (stall){last_ns, ns};
@@ -195,8 +196,19 @@ static int64_t vector_ns(size_t bytes) { return modelled_ns(1000 + 16.0 * (doubl
 static int64_t matrix_ns(double products) { return modelled_ns(2000 + 2 * products, options.matrix); }
 static int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* Waits until the counter words have passed `ticks`, or the device stops.
+ * Why it sleeps: a PE may be a real-time thread, and the counter's thread an ordinary one. */
+static void wait_for_counter(uint64_t ticks)
+{
+    const uint64_t *const words = (const uint64_t *)(void *)(bar + NPUSIM_TICKS_LO_OFFSET);
+    while ((int64_t)(ticks - __atomic_load_n(words, __ATOMIC_ACQUIRE)) > 0 &&
+           !__atomic_load_n(&stopping, __ATOMIC_RELAXED))
+        sleep_until(now_ns() + 5000);
+}
+
 static void push_completion(const npusim_completion *completion)
 {
+    wait_for_counter(completion->end);
     pthread_mutex_lock(&ring_mutex);
     npusim_completion *ring = (npusim_completion *)(void *)(bar + NPUSIM_RING_OFFSET);
     npusim_completion *entry = ring + ring_head % NPUSIM_RING_COUNT;
