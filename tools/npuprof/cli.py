@@ -23,29 +23,24 @@ Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check
 
 A subcommand is a module with a docstring (its --help), add_arguments(parser) and run(arguments), which
 returns the exit code, and an entry in COMMANDS. If it cannot go on it raises Refused, with the line to print.
+Only the module of the command that runs is imported: all of them take half a second.
 """
 
 import argparse
 import contextlib
+import importlib
 import os
 import sys
 
-from . import check, completion, diff, merge, run as recorded, system_trace, top, view
-from .attach import command as attach
 from .base.built import version
 from .base.messages import Harmless, Refused
-from .clock import command as clock
-from .convert import command as convert
-from .counters import command as counters
-from .export import command as export
-from .gen import command as gen
 from .parser import Parser
 from .read.image import add_symbol_arguments, take_symbol_arguments
-from .report import command as report
 
-COMMANDS = {"gen": gen, "check": check, "convert": convert, "export": export, "report": report,
-            "merge": merge, "diff": diff, "view": view, "top": top, "run": recorded, "attach": attach,
-            "system-trace": system_trace, "counters": counters, "clock": clock, "completion": completion}
+COMMANDS = {"gen": "gen.command", "check": "check", "convert": "convert.command", "export": "export.command",
+            "report": "report.command", "merge": "merge", "diff": "diff", "view": "view", "top": "top",
+            "run": "run", "attach": "attach.command", "system-trace": "system_trace",
+            "counters": "counters.command", "clock": "clock.command", "completion": "completion"}
 EXAMPLES = {
     "gen": ("gen npu.toml -o npu_regs.h", "gen --check npu.toml -o npu_regs.h"),
     "check": ("check t.json", "check run.npuprof --ftrace kernel.txt"),
@@ -67,7 +62,7 @@ EXAMPLES = {
 TOO_LARGE = {MemoryError: "there is not enough memory for this trace: use a larger machine, or a part of it",
              RecursionError: "the input is nested too deep: `check` names the place",
              OverflowError: "the input has a number that is too large: `check` names the event"}
-NAME_FUNCTIONS = (convert, export, report, merge, diff, view, top, attach)
+NAME_FUNCTIONS = ("convert", "export", "report", "merge", "diff", "view", "top", "attach")
 
 
 class Version(argparse.Action):
@@ -76,19 +71,25 @@ class Version(argparse.Action):
         parser.exit()
 
 
-def make_parser():
-    """The parser of the whole command line."""
+def module_of(command):
+    """The module that does it."""
+    return importlib.import_module(f"{__package__}.{COMMANDS[command]}")
+
+
+def make_parser(names=tuple(COMMANDS)):
+    """The parser of the whole command line, or of these commands."""
     lines = __doc__.split("\n")
     parser = Parser(prog="npuprof", description=lines[0],
                     epilog="npuprof COMMAND --help says more, with examples. A trace may be - for standard "
                            "input, or a pipe.")
     parser.add_argument("--version", action=Version, nargs=0, help="print the version and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in COMMANDS.items():
+    for name in names:
+        module = module_of(name)
         own = commands.add_parser(name, help=module.__doc__.partition("\n")[0], description=module.__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
         module.add_arguments(own)
-        if module in NAME_FUNCTIONS:
+        if name in NAME_FUNCTIONS:
             add_symbol_arguments(own)
         examples = "".join(f"\n  {'' if '|' in line else 'npuprof '}{line}" for line in EXAMPLES[name])
         own.epilog = f"{own.epilog or ''}\n\nexamples:{examples}".strip()
@@ -108,7 +109,7 @@ def run(argv):
         arguments = parsed(argv)
         command = arguments.command
         take_symbol_arguments(arguments)
-        code = COMMANDS[command].run(arguments)
+        code = module_of(command).run(arguments)
         sys.stdout.flush()
         return code
     except Refused as refused:
@@ -126,7 +127,10 @@ def run(argv):
 
 def parsed(argv):
     """The arguments of a command line."""
-    parser = make_parser()
+    argv = sys.argv[1:] if argv is None else argv
+    # Why all of them for "completion": it describes them.
+    is_one = bool(argv) and argv[0] in COMMANDS and argv[0] != "completion"
+    parser = make_parser(argv[:1] if is_one else tuple(COMMANDS))
     try:
         arguments = parser.parse_args(argv, argparse.Namespace(parser=parser))
         if not arguments.command:

@@ -11,7 +11,6 @@ from ctypes import c_uint64
 
 from ..base.messages import Refused
 from ..read import load
-from ..report import text
 from .library import check, encoded, library
 from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,
                     memory, metadata, now_ns, operator, pause, record, resume, scope, thread_name)
@@ -133,6 +132,7 @@ class profile:
         """Prints tables of what is recorded so far, to stdout or to a text file.
 
         tables: their names in `npuprof report`; none: an overview of all."""
+        from ..report import text      # Why here: recording alone needs no report
         unknown = [table for table in tables if table not in text.NAMES]
         if unknown:
             raise Refused(f"no table {unknown[0]!r}; there are {', '.join(text.NAMES)}")
