@@ -76,10 +76,17 @@ def is_tool(command, options):
 
 
 @functools.cache
-def tool_code():
-    """npuprof.py, compiled, with its modules here."""
-    import npuprof.cli  # noqa: F401
+def tool_here(command):
+    """The modules of a command, imported before the children that run it."""
+    from npuprof import cli
+    if command in cli.COMMANDS:
+        cli.module_of(command)
     gc.freeze()                 # Why: a look through them in each child would copy all their pages
+
+
+@functools.cache
+def tool_code():
+    """npuprof.py, compiled."""
     return compile(NPUPROF_PY.read_text(encoding="utf-8"), NPUPROF_PY, "exec")
 
 
@@ -114,6 +121,7 @@ def run(command, code=None, printed=None, said=None, **options):
     if is_tool(command, options):
         # Why: to start Python and import the tools takes longer than what they do in most cases.
         tool_code()
+        tool_here(*command[2:3] or [""])
         env = dict(options.get("env") or os.environ)
         sys.stdout.flush()
         sys.stderr.flush()

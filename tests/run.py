@@ -405,9 +405,10 @@ def run_all(tests, options):
         printer.end(run_test(test, options, is_late))
 
     def order(test):
-        """The slowest first, so that no long one is left over; last the large ones, which may be left out."""
+        """The slowest first, so that no long one is left over. Last the large ones, which may be left out:
+        the shortest first, so that few of them are."""
         is_large = options.soak and test.soak_seconds is not None
-        return is_large, -(test.soak_seconds if is_large else test.seconds), test.is_c, test.name
+        return is_large, test.soak_seconds if is_large else -test.seconds, test.is_c, test.name
 
     together = sorted((t for t in tests if not t.alone), key=order)
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:

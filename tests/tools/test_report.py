@@ -402,7 +402,7 @@ class Many(unittest.TestCase):
                 # 4 times as long; by the square 16 times. Why at least 0.3 s: what is short is noise. Why
                 # again: beside other work the same may take twice the CPU time.
                 for _ in range(3):
-                    few, many = (took(count, processes, *words) for count in (3000, 12_000))
+                    few, many = (took(count, processes, *words) for count in (2000, 8000))
                     if many < 8 * max(few, 0.3):
                         break
                 self.assertLess(many, 8 * max(few, 0.3), words)
