@@ -33,12 +33,12 @@ NPUPROF_HOT_ static bool npuprof_placed_is_before_(const void *one, const void *
     return a->locator < b->locator;
 }
 
+/* Of a device's span or a finished one. */
 static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE)
         return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
-    if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
-    return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
+    return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
 }
 
 /* Are these ns after the first anchor too far from the trace? Why: farther away than this (13 days), viewers
@@ -71,10 +71,6 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
             return true;
         p->fault = NPUPROF_FAULT_RANGE_;
         p->start_ns = p->end_ns = 0;
-    } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
-        p->start_ns = npuprof_image_ns_(im, ev->start);
-        p->end_ns = npuprof_image_ns_(im, im->open_until);
-        p->fault = NPUPROF_FAULT_UNFINISHED_;
     } else {
         return false;
     }
@@ -93,6 +89,17 @@ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_ca
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
     return true;
+}
+
+/* Places the begin of an async span at these ns. Where open spans end: it has no end yet. */
+NPUPROF_HOT_ static inline void npuprof_place_async_(const npuprof_event_ *ev, int64_t ns,
+                                                     int64_t open_until_ns, npuprof_placed_ *p)
+{
+    p->track = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
+    p->locator = ev->locator;
+    p->start_ns = ns;
+    p->end_ns = ns > open_until_ns ? ns : open_until_ns;
+    p->fault = NPUPROF_FAULT_UNFINISHED_;
 }
 
 /* Both steps. */

@@ -10,6 +10,8 @@
 /* All placed spans of an image in order: one walk collects them, one sort puts them in order, and the async
    ones get their ends. */
 
+#define NPUPROF_ASYNC_KINDS_ (1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END)
+
 /* A begin or an end of an async span, in the order of its thread. span: a begin's index + 1 in the list,
    which is not sorted yet; 0: it is an end. */
 typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
@@ -33,6 +35,45 @@ static void npuprof_async_leave_(npuprof_placed_ *p, bool early, int64_t ns)
     else if (ns < p->end_ns) p->end_ns = ns;
 }
 
+/* A begin, its end, and nothing else of their id. */
+NPUPROF_HOT_ static inline bool npuprof_async_is_pair_(const npuprof_async_ *from, const npuprof_async_ *last)
+{
+    return last - from >= 2 && from->span && !from[1].span && from[1].id == from->id &&
+           from->ns < from[1].ns && (last - from == 2 || from[2].id != from->id);
+}
+
+/* Goes on with the events of one tick and one id, which begin at `from`. open: the span of that id that has
+   no end yet; NULL: none. Returns where the next tick begins. */
+NPUPROF_COLD_ static const npuprof_async_ *npuprof_async_tick_(npuprof_placed_ *list, npuprof_placed_ **open,
+                                                               bool *early, const npuprof_async_ *from,
+                                                               const npuprof_async_ *last)
+{
+    const npuprof_async_ *behind = from, *taken = from;
+    npuprof_placed_ *p = *open;
+    const uint64_t id = from->id;
+    const int64_t ns = from->ns;
+    while (behind < last && behind->id == id && behind->ns == ns) behind++;
+    while (taken < behind && taken->span) taken++;
+    if (!p) taken = NULL;
+    else if (taken < behind) npuprof_async_close_(p, ns);
+    else npuprof_async_leave_(p, *early, ns);
+    p = NULL;
+    *early = false;
+    for (; from < behind; from++) {
+        if (from == taken) continue;
+        if (p && from->span) npuprof_async_leave_(p, false, ns);
+        if (p && !from->span) npuprof_async_close_(p, ns);
+        *early = *early || (!p && !from->span);
+        p = from->span ? &list[from->span - 1] : NULL;
+    }
+    if (p && (from == last || from->id != id)) {
+        npuprof_async_leave_(p, *early, INT64_MAX);
+        p = NULL;
+    }
+    *open = p;
+    return from;
+}
+
 /* Gives the async spans of a list their ends: a begin takes the first end behind it that has its id,
    unless the id begins anew before. In one tick, what began before it ends first; then the order of the
    threads counts. Returns 0 or an errno value. */
@@ -44,29 +85,28 @@ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *e
     const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
     const npuprof_async_ *const last = from + events->count;
     while (from < last) {
-        const npuprof_async_ *behind = from, *taken = from;
-        const uint64_t id = from->id;
-        const int64_t ns = from->ns;
-        while (behind < last && behind->id == id && behind->ns == ns) behind++;
-        while (taken < behind && taken->span) taken++;
-        if (!open) taken = NULL;
-        else if (taken < behind) npuprof_async_close_(open, ns);
-        else npuprof_async_leave_(open, early, ns);
-        open = NULL;
-        early = false;
-        for (; from < behind; from++) {
-            if (from == taken) continue;
-            if (open && from->span) npuprof_async_leave_(open, false, ns);
-            if (open && !from->span) npuprof_async_close_(open, ns);
-            early = early || (!open && !from->span);
-            open = from->span ? &list[from->span - 1] : NULL;
-        }
-        if (open && (from == last || from->id != id)) {
-            npuprof_async_leave_(open, early, INT64_MAX);
-            open = NULL;
+        if (!open && npuprof_async_is_pair_(from, last)) {
+            npuprof_async_close_(&list[from->span - 1], from[1].ns);
+            from += 2;
+        } else {
+            from = npuprof_async_tick_(list, &open, &early, from, last);
         }
     }
     return 0;
+}
+
+/* Adds a begin, of the span of that number, or an end. NULL: the system has no memory for it. */
+NPUPROF_HOT_ static inline const npuprof_async_ *npuprof_async_add_(const npuprof_image_ *im,
+                                                                    const npuprof_event_ *ev, size_t span,
+                                                                    npuprof_list_ *events)
+{
+    npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
+    if (!event) return NULL;
+    event->id = ev->value;
+    event->ns = npuprof_image_ns_(im, ev->start);
+    event->span = ev->kind == NPUPROF_KIND_ASYNC_BEGIN ? span : 0;
+    events->count++;
+    return event;
 }
 
 /* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
@@ -78,25 +118,23 @@ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npup
     npuprof_cursor_kinds_ c;
     const npuprof_slot_head_ *slot = NULL;
     const uint32_t async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
+    const int64_t open_until_ns = npuprof_image_ns_(im, im->open_until);
     npuprof_cursor_begin_kinds_(&c, kinds | async << NPUPROF_KIND_ASYNC_END);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, im, slot);
         while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
-            const bool ends = ev.kind == NPUPROF_KIND_ASYNC_END;
+            const npuprof_async_ *event = NULL;
+            if (NPUPROF_ASYNC_KINDS_ >> ev.kind & 1) {
+                event = npuprof_async_add_(im, &ev, spans->count + 1, events);
+                if (!event) return ENOMEM;
+                if (!event->span) continue;
+            }
             npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(spans);
             if (!p) return ENOMEM;
-            const bool placed = !ends && npuprof_place_(im, caches, &ev, p);
-            if (ends || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
-                npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
-                if (!event) return ENOMEM;
-                event->id = ev.value;
-                event->ns = ends ? npuprof_image_ns_(im, ev.start) : p->start_ns;
-                event->span = ends ? 0 : spans->count + 1;
-                events->count++;
-            }
             const bool known = ev.args == ev.args_end && ev.kind != NPUPROF_KIND_DEVICE;
             p->text = known ? ev.site << 8 | ev.kind : 0;
-            spans->count += placed;
+            if (event) npuprof_place_async_(&ev, event->ns, open_until_ns, p);
+            spans->count += event || npuprof_place_(im, caches, &ev, p);
         }
     }
     return 0;
