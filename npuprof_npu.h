@@ -663,6 +663,7 @@ typedef struct npuprof_npu_queue_ {
     uint32_t read_hash;                  /* of the entry before `next`, as it was read */
     uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
+    uint64_t blank_at;                   /* READY_VALID: number + 1 of the entry last seen not ready; 0: none */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
     bool has_sequence;
@@ -5163,7 +5164,7 @@ NPUPROF_OWN_ static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_n
 /* ==== src/npu/host/ready_valid.h ============================================= >>npu/host/ready_valid ==== */
 
 /* READY_VALID: an entry's field `valid` equals valid_value, and somebody else clears it. Where nobody does,
-   all stay valid, and only what they hold tells. Owns stuck, run, searched_at and seen_at of an
+   all stay valid, and only what they hold tells. Owns stuck, run, blank_at, searched_at and seen_at of an
    npuprof_npu_queue_, and seen_ of an npuprof_npu. */
 
 NPUPROF_OWN_ static const char *npuprof_npu_check_valid_(const npuprof_npu_queue_ *q)
@@ -5203,6 +5204,25 @@ NPUPROF_OWN_ static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npup
     return true;
 }
 
+/* May the entry be one of the lap before, which was read? Not if it was seen cleared since. */
+NPUPROF_OWN_ static bool npuprof_npu_may_be_old_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return number >= q->is.count && q->blank_at != number + 1;
+}
+
+/* Is the entry that was copied one entry, not the old one and the new one mixed? Why again: it was valid before
+   and after the copy, but it may have been cleared and written in between. What changed meanwhile is another
+   one in a second copy. */
+NPUPROF_OWN_ static bool npuprof_npu_is_one_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number, uint32_t hash)
+{
+    npuprof_npu_record_ again;
+    uint64_t gap;
+    if (!npuprof_npu_may_be_old_(q, number)) return true;
+    memset(&again, 0, sizeof again);
+    return npuprof_npu_copy_one_(npu, q, number, &again, &gap) == NPUPROF_NPU_ENTRY_GOOD_ &&
+           npuprof_npu_hash_record_(q, &again) == hash;
+}
+
 /* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
    tells. */
 NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
@@ -5210,7 +5230,12 @@ NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_q
 {
     const npuprof_npu_record_ *const r = &reading->batch[i];
     const uint64_t number = q->next + i;
-    if (fate == NPUPROF_NPU_ENTRY_LATER_) q->run = q->stuck = false;
+    /* Cleared while it was copied: of the lap before, it is not lost. */
+    if (fate == NPUPROF_NPU_ENTRY_LOST_ && npuprof_npu_may_be_old_(q, number)) fate = NPUPROF_NPU_ENTRY_LATER_;
+    if (fate == NPUPROF_NPU_ENTRY_LATER_) {
+        q->run = q->stuck = false;
+        q->blank_at = number + 1;
+    }
     if (fate != NPUPROF_NPU_ENTRY_GOOD_) return fate;
     uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
                                                           : NULL;
@@ -5221,6 +5246,7 @@ NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_q
         reading->result = NPUPROF_ERR_NPU_RING;
     }
     if (q->stuck && (!seen || *seen == hash)) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!npuprof_npu_is_one_(npu, q, number, hash)) return NPUPROF_NPU_ENTRY_LATER_;
     if (!npuprof_npu_follows_(q, r, &reading->gap[i])) return NPUPROF_NPU_ENTRY_LATER_;
     if (seen) *seen = hash;
     q->run++;
@@ -5457,6 +5483,18 @@ static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
       npuprof_npu_begin_asked_, npuprof_npu_copy_asked_, npuprof_npu_sequence_is_there_, NULL },
 };
 NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] == NPUPROF_NPU_READY_COUNT_);
+
+/* Does its rule remember the entries that were read? May be asked before the rule was checked. */
+NPUPROF_OWN_ static bool npuprof_npu_remembers_entries_(const npuprof_npu_ring *r)
+{
+    return !r->feed && (unsigned)r->ready < NPUPROF_NPU_READY_COUNT_ && npuprof_npu_rules_[r->ready].is_cleared;
+}
+
+/* What to name in a sentence about a rule: the field that it needs, or itself. */
+NPUPROF_OWN_ static const char *npuprof_npu_rule_key_(const npuprof_npu_rule_ *rule)
+{
+    return rule->field < NPUPROF_NPU_VALUES_ ? npuprof_npu_value_keys_[rule->field] : "ready";
+}
 
 /* Whether it cannot be read without touching the BAR. */
 NPUPROF_OWN_ static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q) { return !q->is.memory || q->index.in_bar; }
@@ -6718,7 +6756,7 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
         pairs = pairs || r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN ||
                 r->all_are == NPUPROF_NPU_KIND_END;
         parts = parts || r->execution_op;
-        seen = seen || r->valid.width_bytes;
+        seen = seen || npuprof_npu_remembers_entries_(r);
     }
 #define NPUPROF_NPU_TABLE_(type, member, count) \
     npu->member = (type *)npuprof_npu_next_table_(&to, (count), sizeof(type));
@@ -6796,7 +6834,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *np
         const bool is_there = rule->lacks && npuprof_npu_field_at_(r, rule->field).width_bytes;
         const bool wrong = r->ready == i ? rule->lacks && !is_there : is_there && rule->is_own;
         NPUPROF_NPU_REFUSE_IF_(wrong && r->feed, "feed", fed);
-        NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[rule->field], rule->lacks);
+        NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_rule_key_(rule), rule->lacks);
     }
     NPUPROF_NPU_REFUSE_IF_(r->ready && indexed, "producer",
                            "is there, and another ready rule, too: give one");
@@ -6810,7 +6848,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *np
 NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const char *const wrong = q->rule && q->rule->check ? q->rule->check(q) : NULL;
-    NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[q->rule->field], wrong);
+    NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_rule_key_(q->rule), wrong);
     NPUPROF_NPU_REFUSE_IF_(q->is.phase_first > 1, "phase_first", "is neither 0 nor 1");
     return NPUPROF_OK;
 }

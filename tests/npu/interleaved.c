@@ -30,13 +30,15 @@ static npuprof_npu npu;
 
 /* ---- The device: a list of steps, each some stores at once */
 
-enum { COUNTS, LOW_FIRST, HIGH_FIRST, SLOT_FIRST, LAPS_FIRST, PHASES, SEQUENCES, RULES };
+enum { COUNTS, LOW_FIRST, HIGH_FIRST, SLOT_FIRST, LAPS_FIRST, PHASES, SEQUENCES, VALIDS, RULES };
 static const char *const rules[] = { "a count", "a count, low half first", "a count, high half first",
-    "a slot, then laps", "laps, then a slot", "a phase bit", "a sequence" };
+    "a slot, then laps", "laps, then a slot", "a phase bit", "a sequence",
+    "a valid word" };
 static int rule;
 static unsigned delay;                   /* loads until the next step */
 static unsigned step;                    /* of the current entry */
 static uint64_t written;                 /* announced */
+static uint64_t cleared;                 /* entries that the driver has cleared: none that was not drawn */
 static bool acts;
 static unsigned char drawn[WRITTEN + 1];
 static unsigned torn;
@@ -66,7 +68,15 @@ static void write_entry(void)
     put(at + 4, 4, number);
     put(at + 8, 8, now - 10);
     put(at + 24, 4, ~number);
-    put(at, 4, rule == PHASES ? !(written / COUNT & 1) : number);
+    if (rule != VALIDS) put(at, 4, rule == PHASES ? !(written / COUNT & 1) : number);
+}
+
+/* Clears some of the entries that were drawn, in their order; the device writes a cleared one. */
+static bool driver_lets_write(void)
+{
+    for (unsigned i = any((unsigned)(newest - cleared) + 1); i; i--, cleared++)
+        memset(memory.bytes + FIRST + cleared % COUNT * ENTRY, 0, ENTRY);
+    return written - cleared < COUNT;
 }
 
 /* Announces it by its index, in one store or in two. True: that was the last one. */
@@ -89,8 +99,10 @@ static void device_goes_on(void)
 {
     const bool waits = rule == SLOT_FIRST || rule == LAPS_FIRST;
     if (written == WRITTEN || (waits && step == 0 && written - newest >= COUNT - 1)) return;
+    if (rule == VALIDS && !driver_lets_write()) return;
     if (step == 0) write_entry();
-    const bool over = rule >= PHASES || (step && announce(step - 1));
+    if (rule == VALIDS && step) put(FIRST + written % COUNT * ENTRY, 4, 1);
+    const bool over = rule == VALIDS ? step : rule >= PHASES || (step && announce(step - 1));
     step = over ? 0 : step + 1;
     written += over;
 }
@@ -146,7 +158,19 @@ static npuprof_npu_desc describe(void)
         r->sequence.bits = 16;
         r->sequence_first = 1;
     }
+    if (rule == VALIDS) {
+        r->ready = NPUPROF_NPU_READY_VALID;
+        r->valid.width_bytes = 4;
+        r->valid_value = 1;
+    }
     return d;
+}
+
+/* Of a whole lap that the driver has not cleared yet, the library says that nobody clears it. */
+static void drain(void)
+{
+    const npuprof_result r = npuprof_npu_drain(&npu);
+    if (rule != VALIDS || r != NPUPROF_ERR_NPU_RING) CHECK_INT(r, NPUPROF_OK);
 }
 
 static void rule_of(const void *user)
@@ -162,12 +186,12 @@ static void rule_of(const void *user)
     CHECK_STOP(opened == NPUPROF_OK);
     while (written != WRITTEN) {
         acts = true;
-        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        drain();
         acts = false;
         if (any(4)) continue;            /* nobody reads for a while */
         for (unsigned i = any(rule == PHASES ? 2 * COUNT : 6 * COUNT); i; i--) device_goes_on();
     }
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    drain();
     npuprof_npu_close(&npu);
     npuprof_get_stats(&stats);
     const uint64_t lost = stats.lost_by_cause[NPUPROF_LOST_RING];
@@ -180,6 +204,7 @@ static void rule_of(const void *user)
     /* Two laps later the phases are the same. */
     if (rule == PHASES) CHECK(seen + lost <= WRITTEN && seen > WRITTEN / 4);
     else CHECK_UINT(seen + lost, WRITTEN);
+    if (rule == VALIDS) CHECK_UINT(lost, 0);         /* the device waits for the driver */
     printf("note %s: %" PRIu64 " drawn, %" PRIu64 " lost\n", rules[rule], seen, lost);
     if (check_failures_) printf("  by %s\n", rules[rule]);
 }

@@ -35,7 +35,7 @@ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, npuprof_np
         const bool is_there = rule->lacks && npuprof_npu_field_at_(r, rule->field).width_bytes;
         const bool wrong = r->ready == i ? rule->lacks && !is_there : is_there && rule->is_own;
         NPUPROF_NPU_REFUSE_IF_(wrong && r->feed, "feed", fed);
-        NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[rule->field], rule->lacks);
+        NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_rule_key_(rule), rule->lacks);
     }
     NPUPROF_NPU_REFUSE_IF_(r->ready && indexed, "producer",
                            "is there, and another ready rule, too: give one");
@@ -49,7 +49,7 @@ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, npuprof_np
 static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const char *const wrong = q->rule && q->rule->check ? q->rule->check(q) : NULL;
-    NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[q->rule->field], wrong);
+    NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_rule_key_(q->rule), wrong);
     NPUPROF_NPU_REFUSE_IF_(q->is.phase_first > 1, "phase_first", "is neither 0 nor 1");
     return NPUPROF_OK;
 }

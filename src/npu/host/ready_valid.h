@@ -8,7 +8,7 @@
 #include "ready.h"
 
 /* READY_VALID: an entry's field `valid` equals valid_value, and somebody else clears it. Where nobody does,
-   all stay valid, and only what they hold tells. Owns stuck, run, searched_at and seen_at of an
+   all stay valid, and only what they hold tells. Owns stuck, run, blank_at, searched_at and seen_at of an
    npuprof_npu_queue_, and seen_ of an npuprof_npu. */
 
 static const char *npuprof_npu_check_valid_(const npuprof_npu_queue_ *q)
@@ -48,6 +48,25 @@ static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue
     return true;
 }
 
+/* May the entry be one of the lap before, which was read? Not if it was seen cleared since. */
+static bool npuprof_npu_may_be_old_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return number >= q->is.count && q->blank_at != number + 1;
+}
+
+/* Is the entry that was copied one entry, not the old one and the new one mixed? Why again: it was valid before
+   and after the copy, but it may have been cleared and written in between. What changed meanwhile is another
+   one in a second copy. */
+static bool npuprof_npu_is_one_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number, uint32_t hash)
+{
+    npuprof_npu_record_ again;
+    uint64_t gap;
+    if (!npuprof_npu_may_be_old_(q, number)) return true;
+    memset(&again, 0, sizeof again);
+    return npuprof_npu_copy_one_(npu, q, number, &again, &gap) == NPUPROF_NPU_ENTRY_GOOD_ &&
+           npuprof_npu_hash_record_(q, &again) == hash;
+}
+
 /* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
    tells. */
 static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
@@ -55,7 +74,12 @@ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
 {
     const npuprof_npu_record_ *const r = &reading->batch[i];
     const uint64_t number = q->next + i;
-    if (fate == NPUPROF_NPU_ENTRY_LATER_) q->run = q->stuck = false;
+    /* Cleared while it was copied: of the lap before, it is not lost. */
+    if (fate == NPUPROF_NPU_ENTRY_LOST_ && npuprof_npu_may_be_old_(q, number)) fate = NPUPROF_NPU_ENTRY_LATER_;
+    if (fate == NPUPROF_NPU_ENTRY_LATER_) {
+        q->run = q->stuck = false;
+        q->blank_at = number + 1;
+    }
     if (fate != NPUPROF_NPU_ENTRY_GOOD_) return fate;
     uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
                                                           : NULL;
@@ -66,6 +90,7 @@ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
         reading->result = NPUPROF_ERR_NPU_RING;
     }
     if (q->stuck && (!seen || *seen == hash)) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!npuprof_npu_is_one_(npu, q, number, hash)) return NPUPROF_NPU_ENTRY_LATER_;
     if (!npuprof_npu_follows_(q, r, &reading->gap[i])) return NPUPROF_NPU_ENTRY_LATER_;
     if (seen) *seen = hash;
     q->run++;

@@ -28,6 +28,18 @@ static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
 };
 NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] == NPUPROF_NPU_READY_COUNT_);
 
+/* Does its rule remember the entries that were read? May be asked before the rule was checked. */
+static bool npuprof_npu_remembers_entries_(const npuprof_npu_ring *r)
+{
+    return !r->feed && (unsigned)r->ready < NPUPROF_NPU_READY_COUNT_ && npuprof_npu_rules_[r->ready].is_cleared;
+}
+
+/* What to name in a sentence about a rule: the field that it needs, or itself. */
+static const char *npuprof_npu_rule_key_(const npuprof_npu_rule_ *rule)
+{
+    return rule->field < NPUPROF_NPU_VALUES_ ? npuprof_npu_value_keys_[rule->field] : "ready";
+}
+
 /* Whether it cannot be read without touching the BAR. */
 static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q) { return !q->is.memory || q->index.in_bar; }
 

@@ -4,6 +4,7 @@
 #include "../types.h"
 #include "ended.h"
 #include "late.h"
+#include "rules.h"
 
 /* The tables of an open device: those that its description asks for, in one piece of memory. Owns tables_
    (npuprof_npu in types.h). One thread. May not know what is in a table. */
@@ -33,7 +34,7 @@ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
         pairs = pairs || r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN ||
                 r->all_are == NPUPROF_NPU_KIND_END;
         parts = parts || r->execution_op;
-        seen = seen || r->valid.width_bytes;
+        seen = seen || npuprof_npu_remembers_entries_(r);
     }
 #define NPUPROF_NPU_TABLE_(type, member, count) \
     npu->member = (type *)npuprof_npu_next_table_(&to, (count), sizeof(type));
