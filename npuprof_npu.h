@@ -663,7 +663,7 @@ typedef struct npuprof_npu_queue_ {
     uint32_t read_hash;                  /* of the entry before `next`, as it was read */
     uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
-    uint64_t blank_at;                   /* READY_VALID: number + 1 of the entry last seen not ready; 0: none */
+    uint64_t blank_at;                   /* READY_VALID: number + 1 of the entry last seen not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
     bool has_sequence;
@@ -5210,9 +5210,9 @@ NPUPROF_OWN_ static bool npuprof_npu_may_be_old_(const npuprof_npu_queue_ *q, ui
     return number >= q->is.count && q->blank_at != number + 1;
 }
 
-/* Is the entry that was copied one entry, not the old one and the new one mixed? Why again: it was valid before
-   and after the copy, but it may have been cleared and written in between. What changed meanwhile is another
-   one in a second copy. */
+/* Is the entry that was copied one entry, not the old one and the new one mixed? Why again: it was valid
+   before and after the copy, but it may have been cleared and written in between. What changed meanwhile is
+   another one in a second copy. */
 NPUPROF_OWN_ static bool npuprof_npu_is_one_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number, uint32_t hash)
 {
     npuprof_npu_record_ again;
@@ -5231,7 +5231,8 @@ NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_q
     const npuprof_npu_record_ *const r = &reading->batch[i];
     const uint64_t number = q->next + i;
     /* Cleared while it was copied: of the lap before, it is not lost. */
-    if (fate == NPUPROF_NPU_ENTRY_LOST_ && npuprof_npu_may_be_old_(q, number)) fate = NPUPROF_NPU_ENTRY_LATER_;
+    if (fate == NPUPROF_NPU_ENTRY_LOST_ && npuprof_npu_may_be_old_(q, number))
+        fate = NPUPROF_NPU_ENTRY_LATER_;
     if (fate == NPUPROF_NPU_ENTRY_LATER_) {
         q->run = q->stuck = false;
         q->blank_at = number + 1;
@@ -5487,7 +5488,8 @@ NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] 
 /* Does its rule remember the entries that were read? May be asked before the rule was checked. */
 NPUPROF_OWN_ static bool npuprof_npu_remembers_entries_(const npuprof_npu_ring *r)
 {
-    return !r->feed && (unsigned)r->ready < NPUPROF_NPU_READY_COUNT_ && npuprof_npu_rules_[r->ready].is_cleared;
+    const bool has_rule = !r->feed && (unsigned)r->ready < NPUPROF_NPU_READY_COUNT_;
+    return has_rule && npuprof_npu_rules_[r->ready].is_cleared;
 }
 
 /* What to name in a sentence about a rule: the field that it needs, or itself. */

@@ -79,7 +79,7 @@ typedef struct npuprof_npu_queue_ {
     uint32_t read_hash;                  /* of the entry before `next`, as it was read */
     uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
-    uint64_t blank_at;                   /* READY_VALID: number + 1 of the entry last seen not ready; 0: none */
+    uint64_t blank_at;                   /* READY_VALID: number + 1 of the entry last seen not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
     bool has_sequence;

@@ -54,9 +54,9 @@ static bool npuprof_npu_may_be_old_(const npuprof_npu_queue_ *q, uint64_t number
     return number >= q->is.count && q->blank_at != number + 1;
 }
 
-/* Is the entry that was copied one entry, not the old one and the new one mixed? Why again: it was valid before
-   and after the copy, but it may have been cleared and written in between. What changed meanwhile is another
-   one in a second copy. */
+/* Is the entry that was copied one entry, not the old one and the new one mixed? Why again: it was valid
+   before and after the copy, but it may have been cleared and written in between. What changed meanwhile is
+   another one in a second copy. */
 static bool npuprof_npu_is_one_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number, uint32_t hash)
 {
     npuprof_npu_record_ again;
@@ -75,7 +75,8 @@ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
     const npuprof_npu_record_ *const r = &reading->batch[i];
     const uint64_t number = q->next + i;
     /* Cleared while it was copied: of the lap before, it is not lost. */
-    if (fate == NPUPROF_NPU_ENTRY_LOST_ && npuprof_npu_may_be_old_(q, number)) fate = NPUPROF_NPU_ENTRY_LATER_;
+    if (fate == NPUPROF_NPU_ENTRY_LOST_ && npuprof_npu_may_be_old_(q, number))
+        fate = NPUPROF_NPU_ENTRY_LATER_;
     if (fate == NPUPROF_NPU_ENTRY_LATER_) {
         q->run = q->stuck = false;
         q->blank_at = number + 1;

@@ -31,7 +31,8 @@ NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] 
 /* Does its rule remember the entries that were read? May be asked before the rule was checked. */
 static bool npuprof_npu_remembers_entries_(const npuprof_npu_ring *r)
 {
-    return !r->feed && (unsigned)r->ready < NPUPROF_NPU_READY_COUNT_ && npuprof_npu_rules_[r->ready].is_cleared;
+    const bool has_rule = !r->feed && (unsigned)r->ready < NPUPROF_NPU_READY_COUNT_;
+    return has_rule && npuprof_npu_rules_[r->ready].is_cleared;
 }
 
 /* What to name in a sentence about a rule: the field that it needs, or itself. */
