@@ -76,12 +76,10 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
     return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
-/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '.' nothing, 'v' an
-   argument of the counter's type, 'm' a pool's two, 'i' the id. Nothing reads the second list: it only makes
-   whoever adds a kind decide. npuprof_fw_put_fields_() writes the values; a new kind with a value of its own
-   needs its line there. */
+/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '.' nothing,
+   'n', 'u' or 'r' an argument "value", signed, unsigned or real, 'm' a pool's two, 'i' the id. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
-#define NPUPROF_FW_VALUES_ ".......vvvmiiii.."
+#define NPUPROF_FW_VALUES_ ".......nurmiiii.."
 NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);
 NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF_KIND_COUNT);
 
@@ -119,8 +117,9 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
    what comes before the next argument; returned as it is behind them. */
 static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind, int comma)
 {
-    static const char own_keys[] = "used\0     allocated";
-    const bool memory = kind == NPUPROF_KIND_MEMORY;
+    static const char own_keys[] = "used\0     allocated", values[] = NPUPROF_FW_VALUES_;
+    const char shown = kind < sizeof values - 1 ? values[kind] : '.';
+    const bool memory = shown == 'm', has_value = memory || shown == 'n' || shown == 'u' || shown == 'r';
     const npuprof_cell_ *end;
     const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
     for (; f; f = npuprof_fw_next_field_(f, false, &end)) {
@@ -133,9 +132,9 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
         if (value == 0) o->number[NPUPROF_FW_AT_(NPUPROF_FW_VALUE_)] = npuprof_fw_field_value_(f);
         if (type == NPUPROF_FIELD_RESULT_) o->left_out++;
         if (own < 32) {
-            if (o->phase != 'C' || value > (uint32_t)memory) continue;
+            if (!has_value || value > (uint32_t)memory) continue;
             key = memory ? own_keys + value * 10 : "value";
-            type = memory ? (uint32_t)NPUPROF_ARG_UINT : kind - NPUPROF_KIND_COUNTER_INT + NPUPROF_ARG_INT;
+            type = shown == 'n' ? NPUPROF_ARG_INT : shown == 'r' ? NPUPROF_ARG_REAL : NPUPROF_ARG_UINT;
         }
         npuprof_fw_put_char_(o, comma);
         comma = ',';

@@ -10,6 +10,7 @@ from docs import pages
 from docs.pages import FIRMWARE, GUIDE, README, REFERENCE, TOOLS, names_in, rows
 from helpers import ROOT, run
 from laws import code
+from npuprof.convert.forms import ENDINGS
 
 GUIDES = [README, GUIDE, REFERENCE, FIRMWARE, TOOLS]
 HEADER, HEADER_NPU = (pages.read(path) for path in helpers.HEADERS)
@@ -152,6 +153,14 @@ class Tables(unittest.TestCase):
         done = helpers.npuprof_py("report", "--help")
         tables = re.search(r"repeated: ([\w,\s]+?)\n  --", done.stdout)[1]
         self.assertEqual(names_in(TOOLS, "report", r"`(\w+)`"), set(re.split(r",\s+", tables)))
+
+    def test_forms(self):
+        """Each form that convert writes is in the table, in its section, and has an example in its help."""
+        told = helpers.npuprof_py("convert", "--help").stdout
+        for ending in ENDINGS:
+            for section in ("Formats", "convert"):
+                self.assertIn(f"`{ending}`", pages.section(TOOLS, section))
+            self.assertRegex(told, rf"(-o|and) \w+{re.escape(ending)}\b")
 
 
 class Costs(unittest.TestCase):

@@ -6,6 +6,7 @@ import unittest
 import helpers
 import pftrace
 from helpers import run, scratch
+from npuprof.convert.forms import ENDINGS
 
 
 
@@ -36,7 +37,7 @@ class Gzip(unittest.TestCase):
     @helpers.thorough
     def test_out(self):
         for source in ("t.json", "t.npuprof", "t.npuprof.gz"):
-            for form in ("csv", "pftrace", "speedscope.json", "otlp.json"):
+            for form in (ending[1:] for ending in ENDINGS if ending not in (".json", ".npuprof")):
                 for name in (f"out.{form}", f"out.{form}.gz"):
                     self.call("convert", source, "-o", name)
                 packed = (scratch() / f"out.{form}.gz").read_bytes()

@@ -12,6 +12,7 @@ import helpers
 import pftrace
 import planted
 from helpers import ROOT, load, run, scratch
+from npuprof.convert.forms import ENDINGS
 
 TOOL = [sys.executable, ROOT / "tools" / "npuprof.py"]
 GOLDEN = ("trace.json", "kinds.json", "firmware.json", "firmware_npu.json")
@@ -19,7 +20,7 @@ COMMANDS = (["report"], ["report", "--verdict"], ["report", "--json", "out.json"
             ["report", "--html", "out.html"], ["report", "--csv-dir", "tables"], ["check"],
             ["export", "--sqlite", "out.db"], ["diff", "other.json"],
             *(["convert", "-o", f"out.{form}"]
-              for form in ("csv", "otlp.json", "speedscope.json", "pftrace")))
+              for form in (ending[1:] for ending in ENDINGS if ending not in (".json", ".npuprof"))))
 # Events of other tools, in the order of their times.
 FOREIGN = [
     {"ph": "B", "name": "outer", "ts": 1, "args": {"a": [1, {"b": None}], "c": {}}}, {"ph": "B", "ts": 2},
