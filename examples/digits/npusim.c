@@ -14,7 +14,7 @@
  *
  * Stamps in completion records come from this formula. A thread updates the two counter words in the BAR.
  * The host may preempt it, so it logs each time it did not update them for longer than --stall-ns. A PE
- * shows no record before they have passed its stamps: in no device is a stamp ahead of the counter.
+ * shows no record before they have passed its stamps, as in a device whose stamps are read from the counter.
  *
  * TRUTH FILE (--truth FILE), written at the end, key=value lines: origin_ns, start_ticks,
  * rate_millihertz (the formula's numbers), drift_ppm (already in the rate), nominal_hz, end_ns,

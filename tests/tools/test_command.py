@@ -105,6 +105,16 @@ def setUpModule():
     (scratch() / "empty").mkdir(exist_ok=True)
 
 
+IMPORTED = """
+import contextlib, io, sys
+sys.path.insert(0, sys.argv[1])
+from npuprof import cli
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    cli.main(["check", "--help"])
+print(*sys.modules)
+"""
+
+
 class Mistakes(unittest.TestCase):
     def test_command_line(self):
         self.assertGreater(len(MISTAKES), 40)
@@ -281,6 +291,15 @@ class Completion(unittest.TestCase):
         while word not in text and time.monotonic() < end:
             text += os.read(terminal, 4096).decode(errors="replace")
         return text
+
+
+class Imports(unittest.TestCase):
+    def test_check(self):
+        """`check` does not wait for the modules of larger commands."""
+        done = run([sys.executable, "-c", IMPORTED, NPUPROF_PY.parent], code=0)
+        self.assertIn("npuprof.check", done.stdout.split())
+        for other in "report.command", "gen.command", "diff", "export.command":
+            self.assertNotIn(f"npuprof.{other}", done.stdout.split())
 
 
 class Calls(unittest.TestCase):

@@ -23,7 +23,7 @@ Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check
 
 A subcommand is a module with a docstring (its --help), add_arguments(parser) and run(arguments), which
 returns the exit code, and an entry in COMMANDS. If it cannot go on it raises Refused, with the line to print.
-Only the module of the command that runs is imported: all of them take half a second.
+The module of another command is imported only where a command uses it: all of them take half a second.
 """
 
 import argparse
