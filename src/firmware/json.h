@@ -42,7 +42,7 @@ static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
 }
 
 /* When a span ends; an open one at the trace's last stamp. */
-static uint64_t npuprof_fw_end_of_(const npuprof_fw_out_ *o, const npuprof_cell_ *head)
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_end_of_(const npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
     if (head->high.half[1] & NPUPROF_CELL_OPEN_) return o->last;
     return npuprof_fw_since_first_(head->high.half[1], head->end);
@@ -76,16 +76,16 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
     return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
-/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '.' nothing,
-   'n', 'u' or 'r' an argument "value", signed, unsigned or real, 'm' a pool's two, 'i' the id. */
+/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '0' nothing, another
+   digit an argument "value" of that NPUPROF_ARG_ type, 'm' a pool's two, '.' the id. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
-#define NPUPROF_FW_VALUES_ ".......nurmiiii.."
+#define NPUPROF_FW_VALUES_ "0000000123m....00"
 NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);
 NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF_KIND_COUNT);
 
 /* The phase of a record; 'L': left out; '?': no event. The end of an asynchronous span gets the name of the
    last beginning before it with that id. */
-static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+static NPUPROF_NOINLINE_ int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
@@ -118,8 +118,8 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
 static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind, int comma)
 {
     static const char own_keys[] = "used\0     allocated", values[] = NPUPROF_FW_VALUES_;
-    const char shown = kind < sizeof values - 1 ? values[kind] : '.';
-    const bool memory = shown == 'm', has_value = memory || shown == 'n' || shown == 'u' || shown == 'r';
+    const char shown = kind < sizeof values - 1 ? values[kind] : '0';
+    const bool memory = shown == 'm';
     const npuprof_cell_ *end;
     const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
     for (; f; f = npuprof_fw_next_field_(f, false, &end)) {
@@ -128,13 +128,13 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
         const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_;
         const uint32_t length = NPUPROF_FIELD_LENGTH_(f->start);
         /* Why: a memory's name is that of its device, its second word the tag. */
-        if (own == memory || (own == 1 && !memory)) npuprof_fw_keep_text_(&o->word[own ^ memory], f);
+        if (own - memory < 2u - memory) npuprof_fw_keep_text_(&o->word[own - memory], f);
         if (value == 0) o->number[NPUPROF_FW_AT_(NPUPROF_FW_VALUE_)] = npuprof_fw_field_value_(f);
         if (type == NPUPROF_FIELD_RESULT_) o->left_out++;
         if (own < 32) {
-            if (!has_value || value > (uint32_t)memory) continue;
+            if (shown <= '0' || value > (uint32_t)memory) continue;
             key = memory ? own_keys + value * 10 : "value";
-            type = shown == 'n' ? NPUPROF_ARG_INT : shown == 'r' ? NPUPROF_ARG_REAL : NPUPROF_ARG_UINT;
+            type = memory ? (uint32_t)NPUPROF_ARG_UINT : (uint32_t)shown - '0';
         }
         npuprof_fw_put_char_(o, comma);
         comma = ',';
