@@ -6233,8 +6233,8 @@ NPUPROF_OWN_ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, ui
     return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
-/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '0' nothing, another
-   digit an argument "value" of that NPUPROF_ARG_ type, 'm' a pool's two, '.' the id. */
+/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '0' nothing,
+   another digit an argument "value" of that NPUPROF_ARG_ type, 'm' a pool's two, '.' the id. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
 #define NPUPROF_FW_VALUES_ "0000000123m....00"
 NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);
@@ -6242,7 +6242,8 @@ NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF
 
 /* The phase of a record; 'L': left out; '?': no event. The end of an asynchronous span gets the name of the
    last beginning before it with that id. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
+                                                  uint32_t kind)
 {
     static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
