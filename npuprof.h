@@ -16705,46 +16705,85 @@ NPUPROF_OWN_ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npu
     return 0;
 }
 
-/* Adds a begin, of the span of that number, or an end. NULL: the system has no memory for it. */
-NPUPROF_HOT_ static inline const npuprof_async_ *npuprof_async_add_(const npuprof_image_ *im,
-                                                                    const npuprof_event_ *ev, size_t span,
-                                                                    npuprof_list_ *events)
+/* What a walk over an image collects. */
+typedef struct npuprof_placed_lists_ {
+    const npuprof_image_ *image;
+    npuprof_list_ *spans, *events;
+    int64_t open_until_ns;                 /* where open spans end */
+} npuprof_placed_lists_;
+
+/* The next place in the list of spans, for this record. NULL: the system has no memory for it. */
+NPUPROF_HOT_ static inline npuprof_placed_ *npuprof_placed_room_(const npuprof_placed_lists_ *to,
+                                                                 const npuprof_event_ *ev)
 {
-    npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(events);
-    if (!event) return NULL;
+    npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(to->spans);
+    const bool known = ev->args == ev->args_end && ev->kind != NPUPROF_KIND_DEVICE;
+    if (p) p->text = known ? ev->site << 8 | ev->kind : 0;
+    return p;
+}
+
+/* Adds the begin or the end of an async span; a begin is a span, too. False: the system has no memory for
+   it. */
+NPUPROF_HOT_ static inline bool npuprof_async_add_(const npuprof_placed_lists_ *to, const npuprof_event_ *ev)
+{
+    npuprof_async_ *const event = (npuprof_async_ *)npuprof_list_room_(to->events);
+    if (!event) return false;
     event->id = ev->value;
-    event->ns = npuprof_image_ns_(im, ev->start);
-    event->span = ev->kind == NPUPROF_KIND_ASYNC_BEGIN ? span : 0;
-    events->count++;
-    return event;
+    event->ns = npuprof_image_ns_(to->image, ev->start);
+    event->span = 0;
+    if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
+        npuprof_placed_ *const p = npuprof_placed_room_(to, ev);
+        if (!p) return false;
+        npuprof_place_async_(ev, event->ns, to->open_until_ns, p);
+        event->span = ++to->spans->count;
+    }
+    to->events->count++;
+    return true;
+}
+
+/* Adds the plain async records that come next, and passes those of kinds that are not asked for: the step of
+   npuprof_cursor_next_of_kinds_() without a record's other values. False: the system has no memory. */
+NPUPROF_HOT_ static bool npuprof_placed_gather_plain_(const npuprof_placed_lists_ *to,
+                                                      npuprof_cursor_kinds_ *c)
+{
+    npuprof_plain_walk_ walk = c->plain;
+    npuprof_plain_ p;
+    bool fits = true;
+    while (fits && npuprof_cursor_peek_plain_(&walk, &p)) {
+        const uint32_t use = c->met[p.site % 256].use, kind = use & 0xFF;
+        npuprof_event_ ev;
+        if (use >> 8 != p.site) break;
+        if (c->kinds >> kind & 1) {
+            if (!(NPUPROF_ASYNC_KINDS_ >> kind & 1) || !npuprof_cursor_fill_plain_(c, &walk, &p, &ev)) break;
+            fits = npuprof_async_add_(to, &ev);
+        }
+        walk.at = p.behind;
+    }
+    c->plain = walk;
+    return fits;
 }
 
 /* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
-NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
-                                  npuprof_list_ *events)
+NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_placed_lists_ *to, uint32_t kinds)
 {
     npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
     npuprof_cursor_kinds_ c;
     const npuprof_slot_head_ *slot = NULL;
     const uint32_t async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
-    const int64_t open_until_ns = npuprof_image_ns_(im, im->open_until);
     npuprof_cursor_begin_kinds_(&c, kinds | async << NPUPROF_KIND_ASYNC_END);
-    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c.cursor, im, slot);
-        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
-            const npuprof_async_ *event = NULL;
+    while ((slot = npuprof_image_next_slot_(to->image, slot)) != NULL) {
+        npuprof_cursor_begin_slot_(&c.cursor, to->image, slot);
+        for (;;) {
+            if (!npuprof_placed_gather_plain_(to, &c)) return ENOMEM;
+            if (!npuprof_cursor_next_of_kinds_(&c, &ev)) break;
             if (NPUPROF_ASYNC_KINDS_ >> ev.kind & 1) {
-                event = npuprof_async_add_(im, &ev, spans->count + 1, events);
-                if (!event) return ENOMEM;
-                if (!event->span) continue;
+                if (!npuprof_async_add_(to, &ev)) return ENOMEM;
+                continue;
             }
-            npuprof_placed_ *const p = (npuprof_placed_ *)npuprof_list_room_(spans);
+            npuprof_placed_ *const p = npuprof_placed_room_(to, &ev);
             if (!p) return ENOMEM;
-            const bool known = ev.args == ev.args_end && ev.kind != NPUPROF_KIND_DEVICE;
-            p->text = known ? ev.site << 8 | ev.kind : 0;
-            if (event) npuprof_place_async_(&ev, event->ns, open_until_ns, p);
-            spans->count += event || npuprof_place_(im, caches, &ev, p);
+            to->spans->count += npuprof_place_(to->image, caches, &ev, p);
         }
     }
     return 0;
@@ -16763,7 +16802,8 @@ NPUPROF_OWN_ static npuprof_placed_walk_ npuprof_placed_begin_(const npuprof_ima
     npuprof_placed_walk_ walk = { im, npuprof_list_of_(sizeof(npuprof_placed_)), 0, 0 };
     npuprof_list_ events = npuprof_list_of_(sizeof(npuprof_async_));
     if (!(im->kinds & kinds)) return walk;
-    walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &events);
+    const npuprof_placed_lists_ gather = { im, &walk.list, &events, npuprof_image_ns_(im, im->open_until) };
+    walk.error = npuprof_placed_gather_(&gather, kinds);
     if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &events);
     if (!walk.error && !npuprof_list_sort_(&walk.list, npuprof_placed_is_before_))
         walk.error = ENOMEM;
@@ -20723,7 +20763,8 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
             if (marks[i] == key->mark) return NULL;
         seen |= bit;
         marks[n] = key->mark;
-        memcpy(p, key->text, sizeof key->text);
+        memcpy(p, key->text, 16);
+        if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
         p = npuprof_json_put_value_(p + key->length, &v);
         if (!p) return NULL;
         *p++ = ',';

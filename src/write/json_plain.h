@@ -77,7 +77,8 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
             if (marks[i] == key->mark) return NULL;
         seen |= bit;
         marks[n] = key->mark;
-        memcpy(p, key->text, sizeof key->text);
+        memcpy(p, key->text, 16);
+        if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
         p = npuprof_json_put_value_(p + key->length, &v);
         if (!p) return NULL;
         *p++ = ',';
