@@ -51,7 +51,7 @@ def other(rng, kind, first=None):
 def payload(rng, kinds, moved, room):
     """Random code of at most `room` units: those of so many moved spans, then plain ones, and some of these
     kinds."""
-    out = b"" if moved else plain(rng, 1)
+    out = b"" if moved else plain(rng, 1) if rng.random() < 0.9 else other(rng, 4, 3)
     for _ in range(moved):
         pair = [other(rng, 30, 0), other(rng, 3)]
         out += b"".join(pair if rng.random() < 0.9 else reversed(pair))
@@ -90,7 +90,8 @@ class Coded(unittest.TestCase):
         header = trace.header = second_host.read_header(data, order)
         size, start = header["chunk_bytes"], bytearray(data[:header["header_bytes"]])
         outs = {CODED: b"", STREAM: b""}
-        kinds = rng.choice(((), (0, 0, 1, 28, 29), (31,), range(32)))     # beside plain units
+        # beside plain units; 4 and 5 are arguments
+        kinds = rng.choice(((), (0, 0, 1, 28, 29), (4, 5), (0, 4, 5, 28), (31,), range(32)))
         for state, base, first, owner, moved, first_unit, code in second_host.blocks(trace, data, order):
             if state in (OPEN, RETIRED):
                 moved = rng.choice((0, 0, 2, 4))

@@ -189,12 +189,47 @@ static const uint8_t *npuprof_load_decoder_take_rare_(npuprof_load_decoder_ *d, 
     return p + (length == 7 ? 0 : length);
 }
 
-/* Reads one unit that is none of the forms. Returns where the next one begins; NULL: that is no code. */
+/* The second word of a unit, which is coded against one before. */
+NPUPROF_HOT_ static inline uint64_t npuprof_load_decoder_word_(uint64_t *before, unsigned kind,
+                                                               uint64_t second)
+{
+    const uint64_t value = second >> 1 ^ (0 - (second & 1));
+    *before = kind % 2 ? *before + value : value;
+    return *before;
+}
+
+/* Does a unit with this control id make its record one that needs a look? Not an argument of one unit behind
+   a record, and not the second unit of a span that was moved. */
+NPUPROF_HOT_ static inline bool npuprof_load_decoder_is_checked_(const npuprof_load_decoder_ *d,
+                                                                 unsigned control, const npuprof_unit_ *u)
+{
+    const bool is_argument = control == NPUPROF_CONTROL_ARG_ - NPUPROF_CONTROL_;
+    if (u > d->moved_end) return !is_argument || d->payload[control] >> 32;
+    return u == d->moved_end || (d->moved_end - u) % 2 == 0;
+}
+
+/* Reads a unit with a control id, such as an argument. Returns where the next one begins; NULL: that is no
+   code. */
+NPUPROF_HOT_ static inline const uint8_t *npuprof_load_decoder_take_control_(npuprof_load_decoder_ *d,
+                                                                             const uint8_t *p,
+                                                                             npuprof_unit_ *u)
+{
+    const unsigned kind = *p >> 3, control = kind / 2, a = p[1] & 7u, b = p[1] >> 3;
+    if (NPUPROF_UNLIKELY_(a > 6 || b > 8)) return NULL;
+    const uint64_t first = npuprof_load_number_(p + 2, a), second = npuprof_load_number_(p + 2 + a, b);
+    d->payload[control] = (d->payload[control] ^ first) & NPUPROF_CODE_START_MASK_;
+    u->w0 = d->payload[control] << NPUPROF_ID_BITS_ | (NPUPROF_CONTROL_ + control);
+    u->w1 = npuprof_load_decoder_word_(&d->w1[control], kind, second);
+    if (kind < 2) npuprof_load_decoder_note_site_(d, d->payload[0]);
+    else if (npuprof_load_decoder_is_checked_(d, control, u)) d->most = UINT32_MAX;
+    return p + 2 + a + b;
+}
+
+/* Reads one unit that is none of the forms and has no control id. Returns the same. */
 NPUPROF_NOINLINE_ static const uint8_t *npuprof_load_decoder_take_other_(npuprof_load_decoder_ *d,
                                                                          const uint8_t *p, npuprof_unit_ *u)
 {
     const unsigned kind = *p >> 3;
-    const bool is_control = kind < NPUPROF_CODE_EVENT_, is_moved = kind == NPUPROF_CODE_MOVED_;
     if (*p & 7) return npuprof_load_decoder_take_rare_(d, p, u);
     if (kind == NPUPROF_CODE_RAW_) {
         d->most = UINT32_MAX;
@@ -203,28 +238,18 @@ NPUPROF_NOINLINE_ static const uint8_t *npuprof_load_decoder_take_other_(npuprof
         return p + 17;
     }
     const unsigned a = p[1] & 7u, b = p[1] >> 3 & 15u;
+    const bool has_site = p[1] >> 7, is_moved = kind == NPUPROF_CODE_MOVED_;
     if (a > 6 || b > 8) return NULL;
-    const bool has_site = p[1] >> 7;
     p += 2;
     if (has_site) {
         d->site = (uint32_t)npuprof_load_number_(p, 3) & NPUPROF_ID_MASK_;
         p += 3;
     }
-    const uint64_t first = npuprof_load_number_(p, a), second = npuprof_load_number_(p + a, b);
-    uint64_t *const before = &d->w1[is_control ? kind / 2 : (unsigned)NPUPROF_CODE_CONTROLS_];
-    const uint64_t value = second >> 1 ^ (0 - (second & 1));
-    u->w1 = *before = kind % 2 ? *before + value : value;
-    if (is_control) {
-        d->payload[kind / 2] = (d->payload[kind / 2] ^ first) & NPUPROF_CODE_START_MASK_;
-        u->w0 = d->payload[kind / 2] << NPUPROF_ID_BITS_ | (NPUPROF_CONTROL_ + kind / 2);
-        if (kind < 2) npuprof_load_decoder_note_site_(d, d->payload[0]);
-        else if (u >= d->moved_end || (d->moved_end - u) % 2 == 0) d->most = UINT32_MAX;
-        return p + a + b;
-    }
     const uint64_t end = d->start + d->after;
-    if (!is_moved) d->start = (d->start + first) & NPUPROF_CODE_START_MASK_;
+    if (!is_moved) d->start = (d->start + npuprof_load_number_(p, a)) & NPUPROF_CODE_START_MASK_;
     d->after = end - d->start;
     u->w0 = (is_moved ? 0 : d->base + d->start) << NPUPROF_ID_BITS_ | d->site;
+    u->w1 = npuprof_load_decoder_word_(&d->w1[NPUPROF_CODE_CONTROLS_], kind, npuprof_load_number_(p + a, b));
     npuprof_load_decoder_note_site_(d, d->site);
     return p + a + b;
 }
@@ -243,6 +268,12 @@ npuprof_load_decoder_take_units_(npuprof_load_decoder_ *d, const uint8_t *p, con
     for (npuprof_unit_ *const last = units + room; p < end && u < last; u++) {
         const npuprof_load_form_ *const f = &npuprof_load_forms_[first];
         const unsigned bytes = npuprof_load_form_bytes_[first];
+        if (!bytes && !(first & 7) && first >> 3 < NPUPROF_CODE_EVENT_) {
+            p = npuprof_load_decoder_take_control_(d, p, u);
+            if (!p) break;
+            first = *p;
+            continue;
+        }
         if (NPUPROF_UNLIKELY_(!bytes)) {
             d->start = start, d->after = after, d->site = site;
             p = npuprof_load_decoder_take_other_(d, p, u);

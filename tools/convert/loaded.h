@@ -12,7 +12,8 @@
 typedef struct npuprof_load_block_ {
     uint64_t offset;                       /* where it was in the file */
     uint32_t most;                         /* of its call sites the largest number - 1, if all of its records
-                                              have one unit or were moved; UINT32_MAX: others may be there */
+                                              have one unit and arguments of one, or were moved; UINT32_MAX:
+                                              others may be there */
 } npuprof_load_block_;
 
 static struct {
