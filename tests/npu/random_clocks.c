@@ -195,7 +195,7 @@ static void ten_thousand_clocks(void)
 {
     static tally all;
     static double ratio[CASES / BATCH * RATIOS];
-    const int clocks = check_is_quick() ? CASES / 5 : CASES;
+    const int clocks = check_is_quick() || CHECK_SANITIZED ? CASES / 5 : CASES;
     size_t ratios = 0;
     for (int batch = 0; batch < clocks / BATCH; batch++) {
         int ends[2];
