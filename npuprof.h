@@ -16741,8 +16741,9 @@ NPUPROF_HOT_ static inline bool npuprof_async_add_(const npuprof_placed_lists_ *
     return true;
 }
 
-/* Adds the plain async records that come next, and passes those of kinds that are not asked for: the step of
-   npuprof_cursor_next_of_kinds_() without a record's other values. False: the system has no memory. */
+/* Behind an async record: adds the plain ones that come next, and passes records of kinds that are not asked
+   for: the step of npuprof_cursor_next_of_kinds_() without a record's other values. False: the system has no
+   memory for them. */
 NPUPROF_HOT_ static bool npuprof_placed_gather_plain_(const npuprof_placed_lists_ *to,
                                                       npuprof_cursor_kinds_ *c)
 {
@@ -16774,11 +16775,9 @@ NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_placed_lists_ *to, 
     npuprof_cursor_begin_kinds_(&c, kinds | async << NPUPROF_KIND_ASYNC_END);
     while ((slot = npuprof_image_next_slot_(to->image, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c.cursor, to->image, slot);
-        for (;;) {
-            if (!npuprof_placed_gather_plain_(to, &c)) return ENOMEM;
-            if (!npuprof_cursor_next_of_kinds_(&c, &ev)) break;
+        while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             if (NPUPROF_ASYNC_KINDS_ >> ev.kind & 1) {
-                if (!npuprof_async_add_(to, &ev)) return ENOMEM;
+                if (!npuprof_async_add_(to, &ev) || !npuprof_placed_gather_plain_(to, &c)) return ENOMEM;
                 continue;
             }
             npuprof_placed_ *const p = npuprof_placed_room_(to, &ev);
