@@ -55,6 +55,12 @@ def listed(path, macro):
     return re.findall(r"X\((\w+)", body)
 
 
+def tables_of_analyses():
+    tuples = [found for path in sorted((ROOT / "tools/npuprof/analysis").glob("*.py"))
+              for found in names(path.relative_to(ROOT), r"(?ms)^TABLES = (\(.*?\))")]
+    return re.findall(r'"(\w+)"', "".join(tuples))
+
+
 class Forms(unittest.TestCase):
     """What says which files the library writes."""
 
@@ -70,6 +76,15 @@ class Forms(unittest.TestCase):
                     self.assertLessEqual(set(extensions), set(re.findall(r"\.\w+", sentence)))
 
 
+class Tables(unittest.TestCase):
+    """What says which tables a report has: its help, which is the head of its file, and the tools' README."""
+
+    def test_each_table_is_said(self):
+        for path in ("tools/npuprof/report/command.py", "tools/README.md"):
+            with self.subTest(path):
+                self.assertEqual(set(tables_of_analyses()) - set(names(path, r"\w+")), set())
+
+
 class WhereANewThingGoes(unittest.TestCase):
     """A file that names most members of a family is one where a new member goes: its row says so."""
     FAMILIES = {
@@ -83,6 +98,7 @@ class WhereANewThingGoes(unittest.TestCase):
         "environment variable": lambda: names("src/control/environment.h", r'"(NPUPROF_\w+)", npuprof_env'),
         "result code": lambda: listed("src/public/types.h", "NPUPROF_RESULTS"),
         "cause of loss": lambda: listed("src/public/types.h", "NPUPROF_LOSSES"),
+        "table of a verdict": tables_of_analyses,
     }
     EVERYWHERE = {"tests/golden/interface.txt",                # made by a command: "How to make a change"
                   "examples/README.md",                        # the guide: how to use what there is

@@ -40,6 +40,7 @@ Tables of the verdict, of the chosen part, warm-up left out:
   tail         what the slowest inferences do longer, phase by phase
   warm_up      warm-up that is not marked; stalls: at regular times; drift: operators that change
   memory_pools, memory_holders, memory_leaks    peaks, who holds them, tags that only grow
+  energy       of counters of energy: the window and each inference, with the error
 
 Tables of all spans, warm-up included:
   names        spans by name: count, total, self (without children), share of self, mean, p50, p90, p99
