@@ -98,4 +98,24 @@ static void names_far_behind(void)
     check_names(t, "late two", 240, "h");
 }
 
-CHECK_MAIN(CASE(arguments), CASE(after_a_break), CASE(names), CASE(names_far_behind))
+/* Keys whose text in the JSON is as long as what the writer copies of each at once, one longer, and much
+   longer. */
+static void keys(void)
+{
+    npuprof_start(1);
+    for (int i = 0; i < 9; i++) {
+        PROF_SCOPE_ARGS("k", "keyed",
+                        PROF_ARGS(PROF_INT("thirteen_char", i), PROF_INT("fourteen_chars", -i),
+                                  PROF_INT("as_long_as_no_other_key_here", 7 * i)));
+    }
+    npuprof_stop();
+    json_node *const t = written();
+    for (size_t i = 0; i < 9; i++) {
+        json_node *const args = json_get(trace_event(t, "X", "keyed", i), "args");
+        CHECK_INT(json_int(json_get(args, "thirteen_char")), (int64_t)i);
+        CHECK_INT(json_int(json_get(args, "fourteen_chars")), -(int64_t)i);
+        CHECK_INT(json_int(json_get(args, "as_long_as_no_other_key_here")), 7 * (int64_t)i);
+    }
+}
+
+CHECK_MAIN(CASE(keys), CASE(arguments), CASE(after_a_break), CASE(names), CASE(names_far_behind))
