@@ -6233,8 +6233,9 @@ NPUPROF_OWN_ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, ui
     return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
-/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '0' nothing; '1' to
-   '3' an argument "value", whose NPUPROF_ARG_ type it is; 'm' a pool's two; '.', which is below '0', the id. */
+/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '0' nothing;
+   '1' to '3' an argument "value", whose NPUPROF_ARG_ type it is; 'm' a pool's two; '.', which is below '0',
+   the id. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
 #define NPUPROF_FW_VALUES_ "0000000123m....00"
 NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);
