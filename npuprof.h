@@ -16692,6 +16692,7 @@ NPUPROF_OWN_ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npu
 {
     npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at, *open = NULL;
     bool early = false;
+    if (!events->count) return 0;
     if (!npuprof_list_sort_(events, npuprof_async_before_)) return ENOMEM;
     const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
     const npuprof_async_ *const last = from + events->count;
