@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/hot.h"
 #include "../public/types.h"
+#include "../format/layouts.h"
 #include "../numbers/text.h"
 #include "../arena/state.h"
 #include "../os/common.h"
@@ -219,8 +220,9 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ bool npuprof_record_is_watched_(uint32_t 
     const uint32_t text = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text);
     const npuprof_site_entry_ *const e = npuprof_table_site_at_(number);
     if ((npuprof_record_watch_.is_category ? e->category : e->name) != text) return false;
-    return (e->head.a & NPUPROF_RECORD_KIND_) == NPUPROF_KIND_INSTANT ? npuprof_record_watch_.instants
-                                                                      : npuprof_record_watch_.spans;
+    const uint32_t kind = e->head.a & NPUPROF_RECORD_KIND_;
+    return npuprof_kind_nests_(kind) ? npuprof_record_watch_.spans
+                                     : kind == NPUPROF_KIND_INSTANT && npuprof_record_watch_.instants;
 }
 
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the

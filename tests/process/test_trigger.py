@@ -69,9 +69,16 @@ class Trigger(Case):
     def test_others_pay_nothing(self):
         """What is not watched makes no file and no look; that is said once, at exit."""
         for trigger in ("span:decod>1ns", "instant:decode", "category:code", "span:other2"):
-            figures, said = self.watch("scope", TRIGGER=trigger)
-            self.assertEqual((figures["slow"], self.files(), len(said)), (0, ["t.json"], 1), trigger)
-            self.assertRegex(said[0], "never looked at: .*what a trigger names came")
+            self.nothing_comes("scope", trigger)
+
+    def test_neither_span_nor_instant(self):
+        for trigger in ("span:decode", "instant:decode", "category:codec"):
+            self.nothing_comes("neither", trigger)
+
+    def nothing_comes(self, form, trigger):
+        figures, said = self.watch(form, TRIGGER=trigger)
+        self.assertEqual((figures["slow"], self.files(), len(said)), (0, ["t.json"], 1), trigger)
+        self.assertRegex(said[0], "never looked at: .*what a trigger names came")
 
     def test_given_by_the_program(self):
         """By npuprof_init(), with the same text."""

@@ -1,6 +1,7 @@
 /* A program for triggers on a name; test_trigger.py says when. It prints the number of files.
      FORM                30 spans "other" and "decode" in turn, by that form; decode number 20 takes a second.
-                         After number 10 it sleeps as long
+                         After number 10 it sleeps as long. "neither": of that name are only counters
+                         and asynchronous spans
      threads T N         T threads with N spans "decode" each, beside others
      for-ever            one thread with spans "decode", until it is killed
      fork                a child with spans "decode"
@@ -28,6 +29,12 @@ static void decode(const char *form, int i, int us)
     }
     if (strcmp(form, "record") == 0) { PROF_RECORD("decode"); work(us); }
     if (strcmp(form, "instant") == 0 && us) PROF_INSTANT("codec", "decode");
+    if (strcmp(form, "neither") == 0) {
+        PROF_COUNTER("decode", i);
+        PROF_COUNTER("decode", 0.5);
+        npuprof_async_begin("codec", "decode", (uint64_t)i);
+        npuprof_async_end((uint64_t)i);
+    }
     if (strcmp(form, "block") == 0) WITH_BASE_PROFILER(NULL, "decode", "codec", PROF_NO_ARGS, work(us););
     if (strcmp(form, "text") == 0) WITH_BASE_PROFILER(NULL, text, "codec", PROF_NO_ARGS, work(us););
 }
