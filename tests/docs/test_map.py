@@ -76,6 +76,12 @@ class Forms(unittest.TestCase):
                     self.assertLessEqual(set(extensions), set(re.findall(r"\.\w+", sentence)))
 
 
+    def test_each_extension_is_a_form_of_convert(self):
+        extensions = names("src/control/path.h", r'X\(\w+, \w+, "(\.\w+)"\)')
+        forms = names("tools/npuprof/convert/forms.py", r'Form\("(\.\w+)"')
+        self.assertLessEqual(set(extensions), set(forms))
+
+
 class Tables(unittest.TestCase):
     """What says which tables a report has: its help, which is the head of its file, and the tools' README."""
 

@@ -452,9 +452,9 @@ static void by_hand_beside_a_counter(void)
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
         const uint64_t start = sim_truth();
         sim_advance(5000);
-        const uint64_t raw = sim_truth() & 0xFFFF;
+        const uint64_t over = sim_truth(), raw = over & 0xFFFF;
         sim_advance(5000);
-        CHECK_UINT(npuprof_npu_extend_stamp(&npu, raw, 16, 0), sim_truth() - 125);
+        CHECK_UINT(npuprof_npu_extend_stamp(&npu, raw, 16, 0), over);
         const uint64_t end = npuprof_npu_extend_stamp(&npu, raw, 16, start);
         CHECK(npuprof_npu_complete(&npu, 0, 0, NULL, NULL, start, end, PROF_NO_ARGS, true));
     }
