@@ -4,7 +4,6 @@
 The tests are built with gcc's --coverage. What is compiled are the joined headers, so gcov counts their
 lines; tools/join.py says which line of src/ each one is. A line counts as run if it ran in any of the
 programs, and a branch likewise. What no program compiles (another system, another compiler) is not counted.
-Beside a sanitizer only lines count: its checks are branches, too.
 """
 import concurrent.futures
 import json
@@ -22,8 +21,7 @@ import join                                                              # noqa:
 BUILD = ROOT / "build" / "tests"
 UNCOVERED = ROOT / "build" / "uncovered.txt"
 FLAGS = ["--coverage", "-fprofile-abs-path", "-Wl,--wrap=_exit", "-include", str(TESTS / "coverage.h")]
-# Python tests whose programs reach what the C tests do not: the environment, files, printed tables. Not
-# beside a sanitizer: they would run once more for their counts alone.
+# Python tests whose programs reach what the C tests do not: the environment, files, printed tables.
 PROGRAM_TESTS = ("process/test_environment", "process/test_capture", "process/test_files",
                  "process/test_mapped", "process/test_process", "process/test_between", "write/test_json",
                  "write/test_model", "write/test_results", "write/test_source", "image/test_convert")
@@ -143,7 +141,7 @@ def write_uncovered(counts, path):
     path.write_text("".join(out), encoding="utf-8")
 
 
-def report(jobs, is_sanitized):
+def report(jobs):
     """Reads all counts of BUILD and prints the table. Exit code 0, or 1 when there is nothing to read."""
     counts = Counts()
     with concurrent.futures.ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -152,8 +150,6 @@ def report(jobs, is_sanitized):
     if not counts.lines:
         print("no coverage was written: is this gcc, and is gcov of the same version installed?")
         return 1
-    if is_sanitized:
-        counts.branches = {}
     rooms = table(counts)
     print(f"{'room':<20} {'lines':>6} {'run':>8} {'branches':>9} {'taken':>8}")
     for name, row in [*rooms.items(), ("all", [sum(column) for column in zip(*rooms.values())])]:

@@ -9,7 +9,6 @@ usage: run.py [--quick | --rest | --sanitize LIST | --valgrind] [--soak] [--cove
     run.py --rest       all others: what `make check` adds
     run.py --rest --soak                    the same, but the large version of each file that has one
     run.py --coverage   the quick C tests, and which lines of src/ they ran: see coverage.py
-    run.py --sanitize LIST --coverage       both of one build; C tests that no sanitizer can run count alone
     run.py NAME...      the files whose name holds NAME, all their cases
 
 What is a test
@@ -145,16 +144,12 @@ class Test:
         if options.rest and options.soak:
             is_large = self.soak_seconds is not None and not is_late
             return argparse.Namespace(**{**vars(options), "soak": is_large, "rest": not is_large})
-        if not (options.sanitize and options.coverage):
-            return options
-        if not self.can_be_sanitized(options):
-            return argparse.Namespace(**{**vars(options), "sanitize": ""})
-        return argparse.Namespace(**{**vars(options), "coverage": self.name not in coverage.LEFT_OUT})
+        return options
 
     def part(self, options):
         """Which cases run: quick, rest or all; None when there are none."""
         options = self.options(options)
-        if options.quick or options.coverage and not options.sanitize:
+        if options.quick or options.coverage:
             return None if self.thorough else "quick"
         if options.rest:
             return "all" if self.thorough or self.optimised() else "rest" if self.has_thorough else None
@@ -173,9 +168,7 @@ def find_tests():
 
 def chosen(tests, options):
     tests = [t for t in tests if not options.names or any(n in t.name for n in options.names)]
-    if options.sanitize and options.coverage:
-        tests = [t for t in tests if t.can_be_sanitized(options) or t.is_c and coverage.chosen([t])]
-    elif options.sanitize:
+    if options.sanitize:
         tests = [t for t in tests if t.can_be_sanitized(options)
                  and ("thread" not in options.sanitize.split(",") or t.has_threads)]
     elif options.soak and not options.rest:
@@ -257,9 +250,8 @@ def build_c(test, options, flags, env):
             or test.name in options.optimised else []
     elif quick:
         levels = ["-O1"] if test.name in options.optimised else []
-    kind = "-".join([*(options.sanitize.split(",") if options.sanitize else ()),
-                     *(["coverage"] if options.coverage else ())]) \
-        or ("debug" if options.valgrind else "-".join(levels))
+    kind = options.sanitize.replace(",", "-") or ("coverage" if options.coverage else
+                                                  "debug" if options.valgrind else "-".join(levels))
     program = BUILD / (test.name + (f".{kind}" if kind else ""))
     command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", *(levels or ["-O0"]),
                *(["-g"] if options.sanitize or options.valgrind else []),
@@ -267,7 +259,7 @@ def build_c(test, options, flags, env):
                *(flag for flag in test.cc if not flag.startswith("-O"))]
     limited = lambda command: run_limited(command, 600, env)
     objects, cpu = [], 0.0
-    if test.is_linked and (options.sanitize or not options.coverage):
+    if test.is_linked and not options.coverage:
         code, said, cpu, *objects = library(command, test.whole, limited)
         if code != 0:
             return None, said, cpu
@@ -441,7 +433,7 @@ def main():
     add("--seconds", type=float, default=float("inf"), metavar="N",
         help="with --rest --soak: after N seconds no large version begins")
     add("--coverage", action="store_true",
-        help="the quick C tests, or those of --sanitize, with gcc --coverage; lines and branches by room")
+        help="the quick C tests, with gcc --coverage; lines and branches by room")
     add("--list", action="store_true", help="names only")
     # Why one more than CPUs: a test waits a fifth of its time.
     add("--jobs", type=int, default=(os.cpu_count() or 1) + 1)
@@ -451,8 +443,9 @@ def main():
             or options.coverage or options.list):
         options.quick = True
     if (options.quick or options.valgrind) and (options.coverage or options.soak) \
-            or options.coverage and (options.rest or options.soak) or options.soak and options.sanitize:
-        parser.error("--coverage goes alone or with --sanitize, --soak alone or with --rest")
+            or options.coverage and (options.rest or options.soak or options.sanitize) \
+            or options.soak and options.sanitize:
+        parser.error("--coverage goes alone, --soak alone or with --rest")
     options.optimised = coverage.OPTIMISED if options.coverage or options.sanitize else ()
     found = find_tests()
     for name in options.names:
@@ -470,10 +463,9 @@ def main():
     lacking = coverage.lacking(shlex.split(os.environ.get("CC", "cc")))
     if lacking:
         print(f"skip coverage: {lacking}")
-        options.coverage = False
-        return run_all(chosen(found, options), options) if options.sanitize else 0
+        return 0
     coverage.clear()
-    return run_all(tests, options) or coverage.report(options.jobs, bool(options.sanitize))
+    return run_all(tests, options) or coverage.report(options.jobs)
 
 
 if __name__ == "__main__":
