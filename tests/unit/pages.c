@@ -1,4 +1,5 @@
-/* where the system gives no more memory: outputs say so, nothing is lost, and the image needs none
+/* where the system gives no more memory: outputs say so, nothing is lost, and the image needs none; and what
+   an output took is given back
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <sys/resource.h>
@@ -50,17 +51,23 @@ static void kernels(void)
     npuprof_npu_close(&npu);
 }
 
-/* The process gets so much more address space, and no more. Returns the limit before. */
-static struct rlimit limit_to(rlim_t more)
+/* The address space of the process, in pages. */
+static unsigned long mapped(void)
 {
-    struct rlimit before, now;
     unsigned long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     CHECK_STOP(f && fscanf(f, "%lu", &pages) == 1);
     (void)fclose(f);
+    return pages;
+}
+
+/* The process gets so much more address space, and no more. Returns the limit before. */
+static struct rlimit limit_to(rlim_t more)
+{
+    struct rlimit before, now;
     CHECK_STOP(getrlimit(RLIMIT_AS, &before) == 0);
     now = before;
-    now.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    now.rlim_cur = mapped() * (rlim_t)sysconf(_SC_PAGESIZE) + more;
     CHECK_STOP(setrlimit(RLIMIT_AS, &now) == 0);
     return before;
 }
@@ -74,14 +81,16 @@ static void refused(void (*record)(void), int64_t work)
     npuprof_stop();
     FILE *null = fopen("/dev/null", "w");
     CHECK_STOP(null != NULL);
+    const char *const paths[] = { check_path("t.json"), check_path("t.csv"), check_path("t.npuprof") };
     bool whole = false;
     unsigned times = 0, without = 0;       /* without: not even the pages of a table were there */
+    unsigned long pages = 0;
     /* Why 32 MiB: so much is there where a list grows to twice its room when 16 times is refused. */
     for (rlim_t more = 4096; !whole && more <= (rlim_t)32 << 20; more *= 2) {
         const struct rlimit before = limit_to(more);
-        const npuprof_result json = npuprof_dump(check_path("t.json"));
-        const npuprof_result csv = npuprof_dump(check_path("t.csv"));
-        const npuprof_result plain = npuprof_dump(check_path("t.npuprof"));
+        const npuprof_result json = npuprof_dump(paths[0]);
+        const npuprof_result csv = npuprof_dump(paths[1]);
+        const npuprof_result plain = npuprof_dump(paths[2]);
         const npuprof_result table = npuprof_print_npu_operators(null);
         CHECK_STOP(setrlimit(RLIMIT_AS, &before) == 0);
         CHECK_INT(plain, NPUPROF_OK);
@@ -90,13 +99,19 @@ static void refused(void (*record)(void), int64_t work)
         without += plain == NPUPROF_OK && table == NPUPROF_ERR_MEMORY;
         whole = json == NPUPROF_OK;
         if (whole) break;
-        times++;
+        if (!times++) pages = mapped();
+        CHECK_UINT(mapped(), pages);
         CHECK_INT(json, NPUPROF_ERR_MEMORY);
-        CHECK(access(check_path("t.json"), F_OK) != 0);
+        CHECK(access(paths[0], F_OK) != 0);
     }
-    (void)fclose(null);
     CHECK(whole && times >= 3 && without >= 3);
-    CHECK_INT(trace_count(trace_load(check_path("t.json")), "X", "work"), work);
+    pages = mapped();
+    CHECK_INT(npuprof_dump(paths[0]), NPUPROF_OK);
+    CHECK_INT(npuprof_dump(paths[1]), NPUPROF_OK);
+    CHECK_INT(npuprof_print_npu_operators(null), NPUPROF_OK);
+    CHECK_UINT(mapped(), pages);
+    (void)fclose(null);
+    CHECK_INT(trace_count(trace_load(paths[0]), "X", "work"), work);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_MEMORY), "write t.npuprof") != NULL);
 }
 
