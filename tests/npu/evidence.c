@@ -1,0 +1,203 @@
+/* what the reads of a device's clock say against the clock that was declared: which gaps are open, which
+   reads were late, when nothing is left of it
+   SPDX-License-Identifier: MIT */
+#include "check.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+enum { MOST = 128, SECOND = 1000000000, EVERY = 10000000, WIDTH = 400, A_JUMP = 1000000 };
+
+/* Reads of a counter with 25 MHz, each of which takes 400 ns. */
+static struct {
+    npuprof_map_evidence_ evidence;
+    npuprof_map_point_ point[MOST];
+    unsigned count;
+    uint64_t host, ahead;                  /* ahead: ticks that the counter has jumped by */
+} w;
+
+static void begin(uint32_t kind)
+{
+    memset(&w, 0, sizeof w);
+    w.evidence.rate.kind = kind;
+    w.evidence.rate.max_rate_ppb = 100000;
+    w.evidence.rate.second = w.evidence.rate.window = SECOND;
+    w.host = SECOND;
+}
+
+static void read_late(uint64_t ticks)
+{
+    const npuprof_anchor_ read = { .device_ticks = w.host / 40 + w.ahead - ticks,
+                                   .host_before = w.host - WIDTH / 2, .host_after = w.host + WIDTH / 2 };
+    CHECK_STOP(w.count < MOST);
+    w.point[w.count] = npuprof_map_point_of_(&read);
+    npuprof_map_witness_(&w.evidence, &w.point[w.count++]);
+    w.host += EVERY;
+}
+
+static void reads(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) read_late(0);
+}
+
+static bool open_behind(unsigned i)
+{
+    return npuprof_map_is_open_(&w.evidence, &w.point[i], &w.point[i + 1]);
+}
+
+static unsigned open_gaps(unsigned from, unsigned to)
+{
+    unsigned open = 0;
+    for (unsigned i = from; i < to; i++) open += open_behind(i);
+    return open;
+}
+
+/* E1: of all gaps only those around the step are open. */
+static void one_step(void)
+{
+    begin(NPUPROF_MAP_STEADY_);
+    reads(20);
+    w.ahead += A_JUMP;
+    reads(20);
+    npuprof_map_judge_(&w.evidence);
+    CHECK_UINT(w.evidence.steps, 1);
+    CHECK_UINT(w.evidence.ranges, 1);
+    CHECK(open_behind(19));
+    CHECK_UINT(open_gaps(0, 18) + open_gaps(21, 39), 0);
+    CHECK(w.evidence.opened_host >= EVERY && w.evidence.opened_host < 4 * EVERY);
+}
+
+/* Two steps with so many reads between them. */
+static void two_steps(unsigned between)
+{
+    begin(NPUPROF_MAP_STEADY_);
+    reads(20);
+    w.ahead += A_JUMP;
+    reads(between);
+    w.ahead += A_JUMP;
+    reads(20);
+    npuprof_map_judge_(&w.evidence);
+    CHECK_UINT(w.evidence.steps, 2);
+    CHECK(open_behind(19) && open_behind(19 + between));
+    CHECK_UINT(open_gaps(0, 18) + open_gaps(21 + between, 39 + between), 0);
+}
+
+/* E2: between them all is open, if there are fewer than 6; before and behind them nothing. */
+static void two_near(void)
+{
+    for (unsigned between = 1; between < NPUPROF_MAP_READS_; between++) {
+        two_steps(between);
+        CHECK_UINT(w.evidence.ranges, 1);
+        CHECK_UINT(open_gaps(19, 20 + between), between + 1);
+    }
+    two_steps(NPUPROF_MAP_READS_);
+    CHECK_UINT(w.evidence.ranges, 2);
+    two_steps(12);
+    CHECK_UINT(w.evidence.ranges, 2);
+    CHECK_UINT(open_gaps(21, 30), 0);
+}
+
+/* E2 at both ends. */
+static void few_at_the_ends(void)
+{
+    begin(NPUPROF_MAP_STEADY_);
+    reads(3);
+    w.ahead += A_JUMP;
+    reads(20);
+    w.ahead += A_JUMP;
+    reads(3);
+    npuprof_map_judge_(&w.evidence);
+    CHECK_UINT(open_gaps(0, 3), 3);
+    CHECK_UINT(open_gaps(22, 25), 3);
+    CHECK_UINT(open_gaps(5, 21), 0);
+}
+
+/* A step with the last read. */
+static void last_read(void)
+{
+    begin(NPUPROF_MAP_STEADY_);
+    reads(20);
+    w.ahead += A_JUMP;
+    reads(1);
+    npuprof_map_judge_(&w.evidence);
+    CHECK_UINT(w.evidence.steps, 1);
+    CHECK(open_behind(19));
+    CHECK_UINT(open_gaps(0, 18), 0);
+}
+
+/* Steps with 9 reads between them, in so many seconds. Is it said that the clock is no steady one? */
+static bool is_wild_after(unsigned steps, unsigned seconds)
+{
+    begin(NPUPROF_MAP_STEADY_);
+    for (unsigned i = 0; i < steps; i++) {
+        reads(9);
+        w.ahead += A_JUMP;
+    }
+    reads(9);
+    w.host = (uint64_t)(1 + seconds) * SECOND - (uint64_t)9 * EVERY;
+    reads(10);
+    npuprof_map_judge_(&w.evidence);
+    CHECK_UINT(w.evidence.steps, steps);
+    CHECK_INT(w.evidence.rate.kind, w.evidence.is_wild ? NPUPROF_MAP_STANDS_ : NPUPROF_MAP_STEADY_);
+    return w.evidence.is_wild;
+}
+
+/* E3 */
+static void many_steps(void)
+{
+    CHECK(!is_wild_after(2, 1));
+    CHECK(is_wild_after(3, 5));
+    CHECK(!is_wild_after(3, 7));
+    CHECK(!is_wild_after(8, 20));
+    CHECK(is_wild_after(9, 40));
+}
+
+/* E4: one late read is left out, four in a row are a step. */
+static void late(void)
+{
+    begin(NPUPROF_MAP_STEADY_);
+    w.evidence.rate.may_be_late = true;
+    reads(10);
+    read_late(500);
+    reads(10);
+    npuprof_map_judge_(&w.evidence);
+    CHECK_UINT(w.evidence.steps, 0);
+    CHECK_UINT(w.evidence.lates, 1);
+    for (unsigned i = 0; i < w.count; i++)
+        CHECK(npuprof_map_was_late_(&w.evidence, &w.point[i]) == (i == 10));
+    begin(NPUPROF_MAP_STEADY_);
+    w.evidence.rate.may_be_late = true;
+    reads(10);
+    for (int i = 0; i < 4; i++) read_late(500);
+    reads(10);
+    npuprof_map_judge_(&w.evidence);
+    CHECK(w.evidence.steps >= 1);
+    CHECK_UINT(open_gaps(0, 8), 0);
+}
+
+/* Of a clock whose rate varies within limits, a limit that the reads contradict is none. */
+static void limits(void)
+{
+    begin(NPUPROF_MAP_VARIES_);
+    w.evidence.rate.hz_min = 20000000;
+    w.evidence.rate.hz_max = 30000000;
+    reads(20);
+    CHECK_UINT(w.evidence.steps, 0);
+    w.ahead += A_JUMP;                     /* 1.25 million ticks in 10 ms */
+    reads(1);
+    CHECK_UINT(w.evidence.rate.hz_max, 0);
+    CHECK_UINT(w.evidence.rate.hz_min, 20000000);
+    CHECK(w.evidence.steps >= 1);
+    begin(NPUPROF_MAP_VARIES_);
+    w.evidence.rate.hz_min = 20000000;
+    w.evidence.rate.hz_max = 30000000;
+    w.ahead = 10 * (uint64_t)A_JUMP;
+    reads(20);
+    w.ahead -= EVERY / 40;                 /* it stood for 10 ms */
+    reads(1);
+    CHECK_UINT(w.evidence.rate.hz_max, 30000000);
+    CHECK_UINT(w.evidence.rate.hz_min, 0);
+    CHECK(w.evidence.steps >= 1);
+}
+
+CHECK_MAIN(CASE(one_step), CASE(two_near), CASE(few_at_the_ends), CASE(last_read),
+           CASE(many_steps), CASE(late), CASE(limits))
