@@ -62,8 +62,9 @@ static void npuprof_load_check_chunk_(npuprof_cursor_kinds_ *k, uint32_t index, 
             good = npuprof_image_site_(im, is_away ? (uint32_t)(u[n].w0 >> NPUPROF_ID_BITS_) : id) != NULL;
         }
         if (taken && (!good || ev.unknown))
-            npuprof_load_note_damage_(offset + (uint64_t)n * 16, ev.unknown ? "a unit of no known kind"
-                                                                            : "a damaged record");
+            npuprof_load_note_damage_(offset + (uint64_t)n * 16,
+                                      ev.unknown ? "a unit of a kind that this version does not know"
+                                                 : "a damaged record");
     }
 }
 

@@ -110,7 +110,7 @@ static void npuprof_load_scan_chunk_(npuprof_load_scan_ *s, uint64_t at, uint64_
                (state >= NPUPROF_BLOCK_HEADER_PIECE && state <= NPUPROF_BLOCK_SLOTS_PIECE && s->stream)) {
         npuprof_load_scan_piece_(s, chunk, at, i);
     } else if (state != NPUPROF_CHUNK_FREE) {
-        npuprof_load_note_damage_(at, "a chunk of no known kind");
+        npuprof_load_note_damage_(at, "a chunk of a kind that this version does not know");
         chunk->state = NPUPROF_CHUNK_FREE;
     }
 }

@@ -32,7 +32,7 @@ static bool npuprof_load_check_site_(npuprof_entry_ *e, uint32_t *site_ids, uint
     uint32_t *const names[] = { &site->name, &site->category, &site->file };
     if (!number || number > npuprof_loaded_.header.sites || !kind) return false;
     if (kind >= NPUPROF_KIND_COUNT) {
-        npuprof_load_note_damage_(file_offset + at, "a call site of no known kind");
+        npuprof_load_note_damage_(file_offset + at, "a call site of a kind that this version does not know");
         return true;
     }
     for (int i = 0; i < 3; i++) {
@@ -59,7 +59,7 @@ static bool npuprof_load_check_entry_(npuprof_entry_ *e, uint32_t type, uint32_t
         return ((const npuprof_anchors_entry_ *)(const void *)e)->count <= NPUPROF_ANCHORS_PER_ENTRY_;
     default:
         if (type > NPUPROF_ENTRY_SKIP)
-            npuprof_load_note_damage_(file_offset + at, "an entry of the table of no known type");
+            npuprof_load_note_damage_(file_offset + at, "an entry of a type that this version does not know");
         return true;
     }
 }
