@@ -299,6 +299,29 @@ static void wide_bracket(void)
     npuprof_npu_close(&npu);
 }
 
+/* A bracket that is much wider than the best one is kept only if there was none for a second. */
+static void wide_beside_narrow(void)
+{
+    begin();
+    npuprof_npu_desc desc = pushed_desc(1000000000);
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 5; i++) {
+        sim_advance(300000000);
+        CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_OK);
+    }
+    const uint32_t narrow = npu.anchor_count_;
+    CHECK_UINT(narrow, 5);
+    for (unsigned i = 1; i <= 8; i++) {
+        sim_advance(300000000);
+        CHECK_INT(push(ticks_at(sim.host - 500000), sim.host - 1000000, sim.host), NPUPROF_OK);
+        CHECK_UINT(npu.anchor_count_, narrow + i / 4);          /* 1.2 s */
+    }
+    npuprof_npu_close(&npu);
+}
+
 /* A narrow stamp of the period before, long after the last read: it is never of the future. */
 static void old_stamp(void)
 {
@@ -316,4 +339,4 @@ static void old_stamp(void)
 }
 
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
-           CASE(beside_a_counter), CASE(wide_bracket), CASE(old_stamp))
+           CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(old_stamp))

@@ -156,6 +156,21 @@ static void sequence_numbers(void)
     CHECK_UINT(recorded(), 21 + COUNT - 1);
 }
 
+/* What the index announced, and was not there when the device was closed, is lost. */
+static void announced_and_never_there(void)
+{
+    open_ringed();
+    sim_advance(100000);
+    complete(1, 2, 0, 5);
+    wrote += 2;
+    announce();
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(lost(), 0);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(lost(), 2);
+    CHECK_UINT(trace_count(written(), "X", "Conv"), 1);
+}
+
 /* Stamps of fewer bits, counting down, big-endian: the same spans. */
 static void narrow_stamps(void)
 {
@@ -492,7 +507,7 @@ static void dead_while_draining(void)
     CHECK_UINT(lost(), 0);
 }
 
-CHECK_MAIN(CASE(tracks), CASE(drain), CASE(sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
-           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate),
-           CASE(many_submissions), CASE(oldest_is_behind), CASE(held_submission), CASE(held_entry),
-           CASE(ways_out), CASE(no_ring), CASE(dead_while_draining))
+CHECK_MAIN(CASE(tracks), CASE(drain), CASE(sequence_numbers), CASE(announced_and_never_there),
+           CASE(narrow_stamps), CASE(impossible_stamps), CASE(device_reset), CASE(device_chooses_the_number),
+           CASE(in_order), CASE(gate), CASE(many_submissions), CASE(oldest_is_behind), CASE(held_submission),
+           CASE(held_entry), CASE(ways_out), CASE(no_ring), CASE(dead_while_draining))
