@@ -950,7 +950,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_AMBIGUOUS, "too long since the last read: the number of wraps is not certain")     \
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
-    X(NPUPROF_ERR_NPU_RING, "the ring's index makes no sense (a reset?), or none of its entries is cleared") \
+    X(NPUPROF_ERR_NPU_RING, "the ring's index makes no sense (a reset?), or no entry was seen cleared") \
     X(NPUPROF_ERR_NPU_RATE, \
       "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown") \
     X(NPUPROF_ERR_NPU_NOT_OPEN, "the device is not open; call npuprof_npu_open first")                   \

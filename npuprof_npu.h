@@ -1090,8 +1090,8 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    do not wait. Then it is drawn without an arrow.
    NPUPROF_ERR_NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING,
    once: the index went back or is out of range; it is followed from where it is now. Or, of a ring with
-   READY_VALID, a whole lap that was read is valid still: until an entry is cleared, one is new if what it
-   holds changed. _NPU_RESET and the other results of npuprof_npu_read(): the records were taken. */
+   READY_VALID, a whole lap was read and no entry seen cleared: until one is, an entry is new if what it holds
+   changed. _NPU_RESET and the other results of npuprof_npu_read(): the records were taken. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
                        return NPUPROF_OK;)
 /* Hands over records that the driver has anyway, of a ring with `feed`: desc.ring is ring 0. data: whole

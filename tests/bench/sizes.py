@@ -33,7 +33,7 @@ LIMITS = {"no knob": (189700, 120000), "NPUPROF_RECORD_ONLY": (71250, None), TEX
 BSS_LIMIT = 64 * 1024
 SECONDS = (4.0, 2.5)        # the implementing file, gcc -O2, in CPU seconds: limit, goal
 # Why: sites name their file, and where the project lies is no part of its size.
-NAMED = f"-ffile-prefix-map={ROOT}/="
+NO_FOLDER = f"-ffile-prefix-map={ROOT}/="
 SECTIONS = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]
 SINK = """#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
@@ -55,7 +55,7 @@ def run(*command):
 
 def linked(compiler, optimise, source, *flags):
     program = BUILD / "program"
-    run(compiler, optimise, f"-I{ROOT}", NAMED, *flags, source, "-o", program, "-pthread")
+    run(compiler, optimise, f"-I{ROOT}", NO_FOLDER, *flags, source, "-o", program, "-pthread")
     return program
 
 

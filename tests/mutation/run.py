@@ -34,7 +34,7 @@ import run as runner                                                     # noqa:
 from helpers import ROOT, digest                                         # noqa: E402
 
 BUILD = ROOT / "build" / "mutation"
-# For what the C tests let pass: they see files, other processes, and the order of two threads.
+# For what the nearest tests let pass: they see limits, files, other processes, and the order of two threads.
 LAST = {"": ("write/test_golden", "write/test_json", "unit/limits"),
         "control/": ("process/test_environment", "process/test_capture"),
         "process/": ("process/test_environment", "process/test_hooked"),

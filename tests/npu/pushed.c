@@ -30,6 +30,16 @@ static npuprof_npu_desc pushed_desc(uint64_t hz)
     return (npuprof_npu_desc){ .name = "pushed", .anchors_only = true, .counter = { .hz = hz } };
 }
 
+/* A device whose clock is as exact as it says. */
+static void open_exact(void)
+{
+    const npuprof_npu_desc desc = pushed_desc(1000000000);
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+}
+
 /* Compares all device spans with the truth in their arguments. Returns how many there are; *worst: the widest
    bound of those from `warm` on. */
 static size_t compare(json_node *t, int64_t warm, int64_t *worst)
@@ -282,11 +292,7 @@ static void wide_bracket(void)
     }
     CHECK_UINT(npu.epoch_, 0);
     npuprof_npu_close(&npu);
-    npuprof_npu_desc told = pushed_desc(1000000000);
-    truth.rate = 1;
-    truth.zero = 1e9L;
-    truth.at = sim.host;
-    CHECK_STOP(npuprof_npu_open(&npu, &told) == NPUPROF_OK);
+    open_exact();
     for (unsigned i = 0; i < 20; i++) {
         sim_advance(5000000);
         const uint64_t before = sim.host;
@@ -303,11 +309,7 @@ static void wide_bracket(void)
 static void wide_beside_narrow(void)
 {
     begin();
-    npuprof_npu_desc desc = pushed_desc(1000000000);
-    truth.rate = 1;
-    truth.zero = 1e9L;
-    truth.at = sim.host;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_exact();
     for (unsigned i = 0; i < 5; i++) {
         sim_advance(300000000);
         CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_OK);

@@ -62,6 +62,7 @@ static void gaudi_nobody_clears(void)
     npuprof_result result = drain();
     for (int i = 0; i < 5 && result == NPUPROF_OK; i++) result = drain();
     CHECK_INT(result, NPUPROF_ERR_NPU_RING);
+    CHECK(strstr(npuprof_result_string(result), "no entry was seen cleared") != NULL);
     CHECK_INT(drain(), NPUPROF_OK);
     json_node *t = written();
     if (device_spans(t) > 4100) CHECK_UINT(device_spans(t), 4100);
