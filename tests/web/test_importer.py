@@ -1,4 +1,4 @@
-# test: thorough time=600 - .pftrace and JSON in Perfetto's own importer: every span there, no error, and fast
+# test: thorough time=600 - .pftrace and JSON in Perfetto's own importer: every span there, and no error
 # SPDX-License-Identifier: MIT
 import collections
 import fcntl
@@ -255,19 +255,12 @@ class Importer(unittest.TestCase):
             self.assertEqual(spans(found), spans(first) + spans(second))
 
     def test_many_tracks(self):
-        """3,000 threads take no more than others do; at 1.4 ms of CPU for each it was 4 s more."""
+        """3,000 threads: what costs the importer most, a snapshot of the clocks, is there once, not for each."""
         events = [{"ph": "X", "name": "a", "pid": 1, "tid": n, "ts": n, "dur": 5} for n in range(1, 3001)]
         path = scratch() / "many.json"
         path.write_text(json.dumps(events))
-        few = scratch() / "few.json"
-        few.write_text(json.dumps(events[:10] * 300))
-        traces = [converted(path, ".pftrace", TOOL), converted(few, ".pftrace", TOOL)]
-        took = []
-        # Why up to five times, and the least: a busy machine adds to the CPU time, too, and takes nothing.
-        while len(took) < 5 and (not took or min(took)[0] >= 2 * min(took)[1] + 1500):
-            many, few = imported(*traces)
-            self.assertEqual((many["errors"], len(many["slices"])), ([], 3000))
-            took.append((many["ms"], few["ms"]))
-        many, few = min(took)
-        print(f"note 3,000 threads: {many} ms of CPU; 10: {few} ms")
-        self.assertLess(many, 2 * few + 1500)
+        many = converted(path, ".pftrace", TOOL)
+        self.assertEqual(len(pftrace.read(many.read_bytes()).snapshots), 1)
+        said, = imported(many)
+        self.assertEqual((said["errors"], len(said["slices"])), ([], 3000))
+        print(f"note 3,000 threads: {said['ms']} ms of CPU")
