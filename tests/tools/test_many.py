@@ -100,7 +100,7 @@ class Cost(unittest.TestCase):
         helpers.tool("libnpuprof-columns.so")
 
     def check(self, limit, *words):
-        seconds, megabytes = cost(*words)
+        seconds, megabytes = helpers.measured((limit, MB), lambda: cost(*words))
         print(f"note {' '.join(map(str, words))}: {seconds:.1f} s of CPU, {megabytes:.0f} MB")
         self.assertLess(seconds, limit, words)
         self.assertLess(megabytes, MB, words)

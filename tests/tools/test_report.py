@@ -399,13 +399,9 @@ class Many(unittest.TestCase):
             for words in (["report", None], ["report", None, "--html", "many.html"],
                           ["convert", None, "-o", "many.otlp.json"],
                           ["convert", None, "-o", "many.speedscope.json"], ["diff", None, None]):
-                # 4 times as long; by the square 16 times. Why at least 0.3 s: what is short is noise. Why
-                # again: beside other work the same may take twice the CPU time.
-                for _ in range(3):
-                    few, many = (took(count, processes, *words) for count in (2000, 8000))
-                    if many < 8 * max(few, 0.3):
-                        break
-                self.assertLess(many, 8 * max(few, 0.3), words)
+                # 4 times as long; by the square 16 times. Why at least 0.3 s: what is short is noise.
+                self.assertLess(helpers.measured(8, lambda: took(8000, processes, *words) /
+                                                 max(took(2000, processes, *words), 0.3)), 8, words)
 
 
 class Command(unittest.TestCase):

@@ -255,7 +255,7 @@ class Importer(unittest.TestCase):
             self.assertEqual(spans(found), spans(first) + spans(second))
 
     def test_many_tracks(self):
-        """3,000 threads: what costs the importer most, a snapshot of the clocks, is there once, not for each."""
+        """3,000 threads: the clocks, which cost the importer most, are there once."""
         events = [{"ph": "X", "name": "a", "pid": 1, "tid": n, "ts": n, "dur": 5} for n in range(1, 3001)]
         path = scratch() / "many.json"
         path.write_text(json.dumps(events))

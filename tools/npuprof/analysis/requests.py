@@ -148,8 +148,10 @@ def is_closed(points, found):
 
 def slope(x, y):
     """(low, high): the 99 % interval of the slope of y on x."""
-    n = len(x)
-    found = sorted((y[j] - y[i]) / (x[j] - x[i]) for i in range(n) for j in range(i) if x[i] != x[j])
+    n, found, points = len(x), [], list(zip(x, y))
+    for i, (a, b) in enumerate(points):
+        found += [(y - b) / (x - a) for x, y in points[:i] if x != a]
+    found.sort()
     if n < LEAST or not found:
         return float("-inf"), float("inf")
     spread = 2.576 * sqrt(n * (n - 1) * (2 * n + 5) / 18)
