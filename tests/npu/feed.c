@@ -49,6 +49,33 @@ static void spans(void)
     CHECK_INT(json_int(json_get(trace_event(t, "X", "op 5", 0), "args.job")), (int64_t)b);
 }
 
+/* Each code of a table of any length has its name, and what lies between them has none. */
+static void names(void)
+{
+    static const npuprof_npu_op table[] = { { 1, "n1" }, { 3, "n3" }, { 5, "n5" }, { 7, "n7" }, { 9, "n9" },
+                                            { 11, "n11" } };
+    for (unsigned count = 0; count <= 6; count++) {
+        npuprof_npu_desc desc = queue();
+        desc.ring.ops = count ? table : NULL;
+        desc.ring.op_count = count;
+        open_npu(&desc);
+        for (unsigned code = 0; code < 13; code++) {
+            sim_advance(100000);
+            feed(code, code, sim_truth());
+        }
+        json_node *t = closed();
+        for (unsigned code = 0; code < 13; code++) {
+            char name[16], op[16];
+            snprintf(name, sizeof name, "n%u", code);
+            snprintf(op, sizeof op, "op %u", code);
+            const bool known = code % 2 && code < 2 * count;
+            CHECK_UINT(trace_count(t, "X", name), known);
+            CHECK_UINT(trace_count(t, "X", op), !known);
+        }
+        CHECK_INT(npuprof_clear(), NPUPROF_OK);
+    }
+}
+
 /* All is taken, or nothing. */
 static void refusals(void)
 {
@@ -270,5 +297,5 @@ static void one_name(void)
     CHECK(json_get(clock_sync(t), "records") == NULL);
 }
 
-CHECK_MAIN(CASE(spans), CASE(refusals), CASE(impossible_stamps), CASE(no_stamps), CASE(records_of_a_job),
-           CASE(numbered_events), CASE(many_rings), CASE(one_name))
+CHECK_MAIN(CASE(spans), CASE(names), CASE(refusals), CASE(impossible_stamps), CASE(no_stamps),
+           CASE(records_of_a_job), CASE(numbered_events), CASE(many_rings), CASE(one_name))
