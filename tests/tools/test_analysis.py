@@ -7,7 +7,7 @@ from fractions import Fraction
 import helpers
 import npuprof
 import small_traces
-from npuprof.analysis import depth, engines, idle, latency, pes
+from npuprof.analysis import catalogue, depth, engines, idle, latency, pes
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.window import Selection, choose
 
@@ -276,6 +276,18 @@ class Errors(unittest.TestCase):
                                                (100, 100, True, "likely"), (50, 100, False, "likely"),
                                                (49, 100, False, "unsure"), (0, 0, False, "sure")):
             self.assertEqual(idle.confidence_of(certain, total, capped), wanted)
+
+
+class Catalogue(unittest.TestCase):
+    def test_each_analysis(self):
+        """What has analyse() is in the catalogue; the tables that it yields are those that it names."""
+        folder = helpers.ROOT / "tools/npuprof/analysis"
+        there = {path.stem for path in folder.glob("*.py") if "\ndef analyse(" in path.read_text()}
+        self.assertEqual({module.__name__.rpartition(".")[2] for module in catalogue.ANALYSES}, there)
+        facts = made(1)[1]
+        for analysis in catalogue.ANALYSES:
+            made_of_it = [table.name for table in analysis.analyse(facts)]
+            self.assertLessEqual(set(made_of_it), set(analysis.TABLES), analysis.__name__)
 
 
 class Parts(unittest.TestCase):
