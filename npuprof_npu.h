@@ -86,8 +86,9 @@
      that the anchors and the rate allow. It holds if in any second the device's rate stays within
      max_rate_ppm of a centre, which moves by no more than that each second.
      Anchors that contradict it are counted ("contradictions" in the trace). Between them only their order
-     counts, and the bound is as wide as they are apart; if that happens again and again, everywhere. Changes
-     that stay within the anchors' own errors, or cancel out between two of them, cannot be seen.
+     counts, and the bound is as wide as they are apart; if that happens again and again, everywhere. How long
+     a span is then follows from its ticks and desc.counter.hz. Changes that stay within the anchors' own
+     errors, or cancel out between two of them, cannot be seen.
      Call npuprof_npu_sync() before and after each change of rate that you make.
 
    COUNTER
@@ -8065,6 +8066,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     npuprof_map_reads_ reads;
     memset(&reads, 0, sizeof reads);
     reads.rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
+    reads.rate.hz = npu->desc_.counter.hz;
     reads.rate.second = reads.rate.window = npu->second_;
     reads.rate.may_be_late = npu->lag_ != 0;
     *ns = 0;

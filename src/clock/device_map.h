@@ -17,8 +17,7 @@
      C1  A read that showed x is an upper point (x, after): L(x) <= after; and a lower point (x + 1, before):
          L(x + 1) >= before. The two are kept apart.
      C2  In any stretch of D host ticks the slope stays in [c (1 - r), c (1 + r)] for some c, where
-         r = max_rate_ppb / 10^9 * max(1, D / window): steady. Clocks of another kind have fixed limits of the
-         slope, or none (npuprof_map_rate_ in public/types.h).
+         r = max_rate_ppb / 10^9 * max(1, D / window).
 
    M1  In a window of points, v = L(x) and c are unknown. For each upper point (xi, hi), lower point (xi, li):
           xi <= x:  v <= hi + c (1 + r) (x - xi)      v >= li + c (1 - r) (x - xi)        by C2
@@ -41,6 +40,10 @@
    M6  Before the first node and behind the last one M3 itself holds, with the D that reaches to x.
    M7  A stamp that shows s is in [Lo(s), U(s + 1)]. Where no point bounds it, its submission and
        its record do: `since` and `until`. The middle is the answer.
+   M8  Where C2 does not hold, only L's order counts: the bound is from the read before to the read behind,
+       and the middle would be the same for all stamps between them. There a stamp lies on a line through the
+       middle, as steep as the nominal rate says, at most as the time between the two reads allows. So a span
+       of the device has a length. The error is the distance to the farther end.
 
    What contradicts C1 and C2 is in clock/evidence.h.
 
@@ -56,6 +59,7 @@ typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_hos
 
 typedef struct npuprof_map_ {
     npuprof_map_rate_ rate;
+    bool by_order;                         /* E3: all gaps are open */
     uint32_t count;
     npuprof_map_point_ point[NPUPROF_MAP_POINTS_];
     bool open[NPUPROF_MAP_POINTS_];        /* the gap before the point: E1, E2 */
@@ -232,12 +236,11 @@ static bool npuprof_map_node_(npuprof_map_ *m, int side, uint32_t i)
 }
 
 /* M5, M6: the bound of one side at x, as host ticks from point i's on, the last one at or before x or else
-   the first. False: only the limits of the slope hold there. */
+   the first. False: C2 says nothing there. */
 static bool npuprof_map_steady_(npuprof_map_ *m, int side, uint32_t i, uint64_t x, double *v)
 {
     const npuprof_map_point_ *const p = &m->point[i];
     const uint64_t a = npuprof_map_ticks_at_(p, side);
-    if (m->rate.kind != NPUPROF_MAP_STEADY_) return false;
     if (x <= a || i + 1 == m->count)
         return npuprof_map_beside_(m, side, i, npuprof_map_distance_(a, x), v);
     if (m->open[i + 1] || !npuprof_map_node_(m, side, i) || !npuprof_map_node_(m, side, i + 1)) return false;
@@ -258,29 +261,14 @@ static bool npuprof_map_steady_(npuprof_map_ *m, int side, uint32_t i, uint64_t 
     return true;
 }
 
-/* The bound by the order of L alone, from the points beside x, and with has_limits by those of the slope.
-   False: no point bounds it. */
-static bool npuprof_map_by_order_(const npuprof_map_ *m, int side, uint32_t i, uint64_t x, bool has_limits,
-                                  double *v)
+/* The bound by the order of L alone: of the last point at or before x, or of the first one at or behind it.
+   False: there is none. */
+static bool npuprof_map_by_order_(const npuprof_map_ *m, int side, uint32_t i, uint64_t x, uint64_t *host)
 {
-    const npuprof_map_rate_ *const rate = &m->rate;
-    const double second = (double)rate->second;
-    /* Host ticks for one device tick; largest 0: no limit. */
-    const double smallest = has_limits && rate->hz_max ? second / (double)rate->hz_max : 0;
-    const double largest = has_limits && rate->hz_min ? second / (double)rate->hz_min : 0;
-    const uint32_t from = i < NPUPROF_MAP_SIDE_ ? 0 : i - NPUPROF_MAP_SIDE_;
-    bool found = false;
-    for (uint32_t j = from; j < m->count && j <= i + NPUPROF_MAP_SIDE_; j++) {
-        const double host = npuprof_map_distance_(npuprof_map_host_at_(&m->point[i], side),
-                                                  npuprof_map_host_at_(&m->point[j], side));
-        const double ticks = npuprof_map_distance_(npuprof_map_ticks_at_(&m->point[j], side), x);
-        const bool is_behind = side ? ticks > 0 : ticks < 0;    /* where L may be as steep as it can */
-        if (is_behind && largest <= 0) continue;
-        const double bound = host + ticks * (is_behind ? largest : smallest);
-        if (!found || (side ? bound < *v : bound > *v)) *v = bound;
-        found = true;
-    }
-    return found;
+    const uint64_t at = npuprof_map_ticks_at_(&m->point[i], side);
+    if (side ? at < x && ++i == m->count : at > x) return false;
+    *host = npuprof_map_host_at_(&m->point[i], side);
+    return true;
 }
 
 /* Host ticks and a distance, moved outwards by what is rounded. */
@@ -304,9 +292,8 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
     if (npuprof_map_ticks_at_(&m->point[i], side) > x) i = 0;
     while (i + 1 < m->count && npuprof_map_ticks_at_(&m->point[i + 1], side) <= x) i++;
     m->at[side] = i;
-    const bool has_limits = !by_order && m->rate.kind != NPUPROF_MAP_STEADY_;
-    if ((by_order || !npuprof_map_steady_(m, side, i, x, &v)) &&
-        !npuprof_map_by_order_(m, side, i, x, has_limits, &v)) return false;
+    if (by_order || !npuprof_map_steady_(m, side, i, x, &v))
+        return npuprof_map_by_order_(m, side, i, x, host);
     *host = npuprof_map_outwards_(npuprof_map_host_at_(&m->point[i], side), v, side);
     return true;
 }
@@ -314,6 +301,31 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
 /* What a device's stamp says, in units of so many device ticks. It was taken between two host ticks; 0 and
    UINT64_MAX: not known. */
 typedef struct npuprof_map_stamped_ { uint64_t ticks, unit, since, until; } npuprof_map_stamped_;
+
+/* The point behind which a stamp of these ticks lies whose bounds were just found, if the gap there is open;
+   else NULL. */
+static const npuprof_map_point_ *npuprof_map_gap_(const npuprof_map_ *m, uint64_t ticks, uint64_t next,
+                                                  bool by_order)
+{
+    const uint32_t i = m->at[0], j = m->at[1];
+    const bool is_low = i + 1 < m->count && m->point[i].lower < ticks && (by_order || m->open[i + 1]);
+    const bool is_high = j + 1 < m->count && m->point[j].upper < next && (by_order || m->open[j + 1]);
+    return is_low ? &m->point[i] : is_high ? &m->point[j] : NULL;
+}
+
+/* M8: the host ticks of a stamp that lies behind this point. Why between the inner sides of both: what lies
+   before the gap, or behind it, keeps its order. */
+static uint64_t npuprof_map_inside_(const npuprof_map_rate_ *rate, const npuprof_map_point_ *a,
+                                    uint64_t ticks)
+{
+    const npuprof_map_point_ *const b = a + 1;
+    const double all = npuprof_map_distance_(a->upper, b->lower);
+    const double host = npuprof_map_distance_(a->upper_host, b->lower_host);
+    if (all < 1 || host < 1 || !rate->hz) return a->lower_host + (b->upper_host - a->lower_host) / 2;
+    const double nominal = (double)rate->second / (double)rate->hz, most = host / all;
+    const double x = npuprof_map_distance_(a->upper, npuprof_max_(ticks, a->upper));
+    return a->upper_host + (uint64_t)(host / 2 + (nominal < most ? nominal : most) * (x - all / 2));
+}
 
 /* M7. since and until count only where no point bounds the stamp from that side. False: the points do not
    suffice. */
@@ -327,15 +339,17 @@ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_stamped_ *stam
     if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
         low = m->point->lower_host;
         high = m->point->upper_host;
-    } else if ((!npuprof_map_side_(m, 0, ticks, false, &low) && !stamp->since) ||
-               (!npuprof_map_side_(m, 1, next, false, &high) && stamp->until == UINT64_MAX)) {
+    } else if ((!npuprof_map_side_(m, 0, ticks, m->by_order, &low) && !stamp->since) ||
+               (!npuprof_map_side_(m, 1, next, m->by_order, &high) && stamp->until == UINT64_MAX)) {
         return false;
     }
     /* Two windows that contradict each other, unseen by E1. */
+    const bool by_order = m->by_order || low > high;
     if (low > high && (!npuprof_map_side_(m, 0, ticks, true, &low) ||
                        !npuprof_map_side_(m, 1, next, true, &high))) return false;
-    *error = npuprof_saturating_sub_(high, low);
-    *host = low + *error / 2;
-    *error -= *error / 2;
+    const npuprof_map_point_ *const gap = npuprof_map_gap_(m, ticks, next, by_order);
+    *host = gap ? npuprof_map_inside_(&m->rate, gap, ticks) : low + npuprof_saturating_sub_(high, low) / 2;
+    *host = npuprof_max_(low, npuprof_min_(*host, high));
+    *error = npuprof_max_(*host - low, npuprof_saturating_sub_(high, *host));
     return true;
 }

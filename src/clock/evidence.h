@@ -21,7 +21,7 @@
          read. */
 
 typedef struct npuprof_map_evidence_ {
-    npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
+    npuprof_map_rate_ rate;
     uint32_t recent_count, reads, steps, ranges;
     bool is_wild;                          /* E3 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
@@ -107,19 +107,8 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
                                               e->rate.window)) gone++;
     e->recent_count -= gone;
     memmove(e->recent, e->recent + gone, e->recent_count * sizeof *p);
-    for (uint32_t i = 0; i < e->recent_count && e->rate.kind != NPUPROF_MAP_STEADY_; i++) {
-        const npuprof_map_point_ *const a = &e->recent[i];
-        const double second = (double)e->rate.second;
-        const double most = npuprof_map_distance_(a->lower_host, p->upper_host) / second;
-        const double least = npuprof_map_distance_(a->upper_host, p->lower_host) / second;
-        const double fewest = npuprof_map_distance_(a->lower, p->upper) - 1;
-        if (e->rate.hz_max && fewest > most * (double)e->rate.hz_max) e->rate.hz_max = 0, e->steps++;
-        if (e->rate.hz_min && npuprof_map_distance_(a->upper, p->lower) + 1 < least * (double)e->rate.hz_min)
-            e->rate.hz_min = 0, e->steps++;
-    }
     e->recent[e->recent_count++] = *p;
     e->reads++;
-    if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
     if (npuprof_map_fit_(e, 0)) {
         e->in_a_row = 0;
     } else if (e->rate.may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
@@ -134,15 +123,11 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
 static void npuprof_map_judge_(npuprof_map_evidence_ *e)
 {
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
-    if (e->rate.kind == NPUPROF_MAP_STEADY_ && e->recent_count > 1 && !npuprof_map_fit_(e, 0))
-        npuprof_map_step_(e);
-    if (e->rate.kind != NPUPROF_MAP_STEADY_ || !e->steps) return;
+    if (e->recent_count > 1 && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
+    if (!e->steps) return;
     if (e->reads < NPUPROF_MAP_READS_) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
-    if (!e->is_wild) return;
-    e->rate.kind = NPUPROF_MAP_STANDS_;
-    e->rate.hz_min = e->rate.hz_max = 0;
-    e->opened_host = lasted;
+    if (e->is_wild) e->opened_host = lasted;
 }
 
 /* Whether the gap between two neighbouring points is open. */
@@ -159,6 +144,14 @@ static bool npuprof_map_was_late_(const npuprof_map_evidence_ *e, const npuprof_
     for (uint32_t i = 0; i < e->lates; i++)
         if (e->late[i] == p->upper) return true;
     return false;
+}
+
+/* Empties a map for the points of an epoch that was judged. */
+static void npuprof_map_begin_(npuprof_map_ *m, const npuprof_map_evidence_ *e)
+{
+    memset(m, 0, sizeof *m);
+    m->rate = e->rate;
+    m->by_order = e->is_wild;
 }
 
 /* Adds a point to a map that has room. One that is not later on both sides says nothing. */
@@ -187,7 +180,6 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t d
     npuprof_map_evidence_ e;
     const size_t all = count + (newest != NULL);
     const size_t first = all > NPUPROF_MAP_POINTS_ ? all - NPUPROF_MAP_POINTS_ : 0;
-    memset(&m, 0, sizeof m);
     memset(&e, 0, sizeof e);
     e.rate = reads->rate;
     for (size_t i = first; i < all; i++) {
@@ -195,7 +187,7 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t d
         npuprof_map_witness_(&e, &p);
     }
     npuprof_map_judge_(&e);
-    m.rate = e.rate;
+    npuprof_map_begin_(&m, &e);
     for (size_t i = first; i < all; i++) {
         const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_add_(&m, &e, &p);

@@ -114,12 +114,11 @@ NPUPROF_API_ void npuprof_device_watch_(npuprof_device_drain_ *device);
 NPUPROF_API_ void npuprof_device_unwatch_(npuprof_device_drain_ *device);
 /* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* What is known of a device clock's rate. STEADY: it keeps within max_rate_ppb of a centre in a window of
-   host ticks. VARIES, STANDS: it is between hz_min and hz_max; 0 = no limit. second: in host ticks. */
-enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
+/* What is declared of a device clock's rate: it keeps within max_rate_ppb of a centre in a window of host
+   ticks, and is nominally hz; 0: nobody knows. second: in host ticks. */
 typedef struct npuprof_map_rate_ {
-    uint32_t kind, max_rate_ppb;
-    uint64_t second, window, hz_min, hz_max;
+    uint64_t second, window, hz;
+    uint32_t max_rate_ppb;
     bool may_be_late;              /* reads may show the counter late */
 } npuprof_map_rate_;
 /* The reads of a device's clock. */

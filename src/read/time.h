@@ -160,6 +160,7 @@ static void npuprof_image_begin_evidence_(const npuprof_image_ *im, const npupro
 {
     memset(e, 0, sizeof *e);
     e->rate.max_rate_ppb = d->max_rate_ppb;
+    e->rate.hz = d->nominal_hz;
     e->rate.may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
     e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
 }
@@ -220,7 +221,7 @@ static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_
     cache->entry = d;
     if (!d) return;
     if (!same) npuprof_image_judge_(im, d, epoch, &cache->evidence);
-    m->rate = cache->evidence.rate;
+    npuprof_map_begin_(m, &cache->evidence);
     cache->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
     cache->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
     cache->unit = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_UNIT]);

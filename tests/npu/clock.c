@@ -14,7 +14,7 @@ static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
 static npuprof_map_rate_ steady(uint32_t ppb, uint64_t window)
 {
-    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, ppb, 1000000000, window, 0, 0, false };
+    const npuprof_map_rate_ rate = { .second = 1000000000, .window = window, .max_rate_ppb = ppb };
     return rate;
 }
 

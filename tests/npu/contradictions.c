@@ -6,7 +6,7 @@
 #include "random.h"
 #include <math.h>
 
-enum { ENTRY = 24, MANY = CHECK_SANITIZED ? 10000 : 100000 };
+enum { ENTRY = 24, GOVERNED = 20000000, MANY = CHECK_SANITIZED ? 10000 : 100000 };
 
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
@@ -19,6 +19,7 @@ static bool even;                    /* hand-overs every 5 ms, loads of 2 to 6 u
 static double stalls;                /* share of the loads after which it shows the same for 20 us */
 static uint64_t stalled_to;
 static double at_feed;               /* share of the jobs at whose end it still runs when it is read */
+static unsigned right;               /* spans whose length is off by at most a quarter */
 
 static long double phase_at(uint64_t host)
 {
@@ -87,7 +88,7 @@ static unsigned outside(json_node *t, uint64_t begun, unsigned *spans, int64_t *
     static int64_t errors[MANY];
     const int64_t zero = trace_start(trace_event(t, "X", "zero", 0));
     unsigned out = 0;
-    *spans = 0;
+    *spans = right = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         json_node *const bound = json_get(e, "args.error_ns"), *const job = json_get(e, "args.job");
         if (!bound || !job || *spans == jobs) continue;
@@ -96,6 +97,7 @@ static unsigned outside(json_node *t, uint64_t begun, unsigned *spans, int64_t *
         out += llabs(trace_start(e) - zero - start) > error;
         out += llabs(trace_end(e) - zero - end) > error;
         errors[(*spans)++] = error;
+        right += 4 * llabs(trace_dur(e) - (end - start)) <= end - start;
     }
     qsort(errors, *spans, sizeof *errors, compare_errors);
     *median = *spans ? errors[*spans / 2] : 0;
@@ -136,10 +138,12 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     const unsigned out = outside(t, begun, &spans, &median);
     json_node *const seen = json_get(clock_sync(t), "contradictions");
     if (stalls > 0) CHECK(json_get(clock_sync(t), "late_reads") != NULL);
-    printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64 "\n",
-           what, spans, out, median, seen ? json_int(seen) : 0);
+    printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64
+           ", %u with their length\n", what, spans, out, median, seen ? json_int(seen) : 0, right);
     CHECK_UINT(out, 0);
     CHECK(spans > jobs * 8 / 10);
+    /* half of the governor's jobs run at half the rate */
+    CHECK(right > spans * (period == GOVERNED ? 4 : 9) / 10);
     CHECK(even ? !seen : seen != NULL);
     CHECK(median < widest);
 }
@@ -147,7 +151,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
 static void stands_while_idle(void) { at_feed = 1; play("stands", 0.5, 0, 0, 20000000); }
 static void stands_when_read(void) { at_feed = 0.5; play("stands, too", 0.5, 0, 0, 200000000); }
 static void stands_when_fed(void) { at_feed = 0; play("stands, always", 0.5, 0, 0, 200000000); }
-static void governor(void) { play("governor", 1, 0.5, 20000000, 20000000); }
+static void governor(void) { play("governor", 1, 0.5, GOVERNED, 20000000); }
 static void steady(void) { even = true; play("steady", 0.1, 0.1, 100000000, 720); }
 
 static void late(void)

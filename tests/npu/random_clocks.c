@@ -156,7 +156,7 @@ static void one_clock(tally *sum)
         uint64_t host, error;
         const uint32_t n = npu.anchor_count_;
         const npuprof_map_reads_ reads = { npu.anchors_, n, NULL, 0,
-            { NPUPROF_MAP_STEADY_, ppm * 1000, 1000000000, 1000000000, 0, 0, false } };
+            { .second = 1000000000, .window = 1000000000, .max_rate_ppb = ppm * 1000 } };
         if (n < 3 || asked[q] <= npu.anchors_[0].device_ticks || asked[q] >= npu.anchors_[n - 1].device_ticks)
             continue;
         if (!npuprof_map_ticks_(&reads, asked[q], &host, &error)) continue;

@@ -8,8 +8,7 @@
 int main(int argc, char **argv)
 {
     static npuprof_anchor_ anchors[64];
-    npuprof_map_reads_ reads = { anchors, 0, NULL, 0,
-                                 { NPUPROF_MAP_STEADY_, 0, 1000000000, 0, 0, 0, false } };
+    npuprof_map_reads_ reads = { anchors, 0, NULL, 0, { .second = 1000000000 } };
     unsigned count;
     uint64_t ticks, host, error;
     if (argc != 2 || !freopen(argv[1], "r", stdin)) return 2;

@@ -70,6 +70,7 @@ static void npuprof_expand_begin_clock_(npuprof_expand_clock_ *k, const npuprof_
     k->hz = npuprof_max_(x->h->clock_hz, 1);
     k->zero_ns = (uint64_t)npuprof_expand_host_ns_(x, &x->anchor[0].is);
     k->evidence.rate.second = 1000000000;
+    k->evidence.rate.hz = k->hz;
     k->evidence.rate.window = x->rate_is_said ? (uint64_t)1 << 62 : k->evidence.rate.second;
     k->evidence.rate.max_rate_ppb = x->rate_is_said ? x->rate_ppb : (uint32_t)NPUPROF_EXPAND_RATE_PPB_;
     for (uint32_t i = 0; i < x->anchors; i++) {
@@ -96,8 +97,7 @@ static void npuprof_expand_show_anchors_(npuprof_expand_clock_ *k, uint64_t tick
     k->from = from > NPUPROF_MAP_POINTS_ / 2 ? from - NPUPROF_MAP_POINTS_ / 2 : 0;
     k->to = (uint32_t)npuprof_min_(all, k->from + NPUPROF_MAP_POINTS_);
     k->from = k->to > NPUPROF_MAP_POINTS_ ? k->to - NPUPROF_MAP_POINTS_ : 0;
-    memset(&k->map, 0, sizeof k->map);
-    k->map.rate = k->evidence.rate;
+    npuprof_map_begin_(&k->map, &k->evidence);
     for (uint32_t i = k->from; i < k->to; i++) {
         const npuprof_map_point_ p = npuprof_expand_point_(k, i);
         npuprof_map_add_(&k->map, &k->evidence, &p);

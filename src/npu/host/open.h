@@ -182,6 +182,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     npuprof_map_reads_ reads;
     memset(&reads, 0, sizeof reads);
     reads.rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
+    reads.rate.hz = npu->desc_.counter.hz;
     reads.rate.second = reads.rate.window = npu->second_;
     reads.rate.may_be_late = npu->lag_ != 0;
     *ns = 0;
