@@ -11547,11 +11547,10 @@ typedef struct npuprof_record_boundary_ {
 /* Puts the flag on the span that was just begun. */
 NPUPROF_OWN_ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 {
+    npuprof_slot_ *of = NULL;      /* the last one, as in npuprof_record_unwind_to_() */
     for (npuprof_slot_ *at = npuprof_slot_mine_(); at && token; at = at->nested)
-        if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) {
-            *at->top |= NPUPROF_TOKEN_BOUNDARY_;
-            break;
-        }
+        if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) of = at;
+    if (of) *of->top |= NPUPROF_TOKEN_BOUNDARY_;
     return token;
 }
 
@@ -11640,24 +11639,25 @@ NPUPROF_OWN_ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slo
 }
 
 /* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
-   that a signal handler left by longjmp; or the token is garbage, and nothing happens. */
+   that a signal handler left by longjmp; or the token is garbage, and nothing happens.
+   Why the last one that has it: a span that was moved keeps the token of a place where another chunk may be
+   by now, and a handler's span that was moved, too, may have begun at the same place. */
 NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
                                                     uint64_t now)
 {
-    for (npuprof_slot_ *at = npuprof_slot_mine_(); at; at = at->nested) {
-        npuprof_token_ *const e = npuprof_record_find_open_(at, token);
-        if (e) {
-            npuprof_record_unwind_(at, e, now);
-            npuprof_record_pop_span_(at, now, 0);
-            /* Found in a context below the one in use: the contexts in between, busy or not, will not go
-               on. */
-            for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
-                npuprof_record_unwind_(above->nested, above->nested->open, now);
-                NPUPROF_STORE_(&above->busy, 0);
-            }
-            return;
-        }
-        if (at == slot) return;
+    npuprof_slot_ *of = NULL;
+    npuprof_token_ *e = NULL;
+    for (npuprof_slot_ *at = npuprof_slot_mine_(); at; at = at != slot ? at->nested : NULL) {
+        npuprof_token_ *const its = npuprof_record_find_open_(at, token);
+        if (its) of = at, e = its;
+    }
+    if (!of) return;
+    npuprof_record_unwind_(of, e, now);
+    npuprof_record_pop_span_(of, now, 0);
+    /* Found in a context below the one in use: the contexts in between, busy or not, will not go on. */
+    for (; of != slot; of = of->nested) {
+        npuprof_record_unwind_(of->nested, of->nested->open, now);
+        NPUPROF_STORE_(&of->busy, 0);
     }
 }
 

@@ -25,11 +25,10 @@ typedef struct npuprof_record_boundary_ {
 /* Puts the flag on the span that was just begun. */
 static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 {
+    npuprof_slot_ *of = NULL;      /* the last one, as in npuprof_record_unwind_to_() */
     for (npuprof_slot_ *at = npuprof_slot_mine_(); at && token; at = at->nested)
-        if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) {
-            *at->top |= NPUPROF_TOKEN_BOUNDARY_;
-            break;
-        }
+        if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) of = at;
+    if (of) *of->top |= NPUPROF_TOKEN_BOUNDARY_;
     return token;
 }
 
