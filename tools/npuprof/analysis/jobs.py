@@ -36,7 +36,7 @@ from collections import Counter, deque, namedtuple
 from functools import cached_property
 
 from ..base.contract import DEVICE, ENDED, INFERENCE, KERNEL, NULL, SAMPLED, UNFINISHED, VIOLATED
-from ..base.losses import missing_in
+from ..base.losses import missing_in, syncs_of
 from ..tables.tracks import label_of
 from .arguments import chosen
 from .lanes import Names
@@ -112,16 +112,26 @@ class Jobs:
 
     @cached_property
     def unsure(self):
-        """Jobs of the kernel's text whose error is not known, or more than a tenth of their length."""
+        """Jobs whose error is not known, or more than a tenth of their length: of the kernel's text, and of
+        the devices in `by_order`."""
         trace, kernel = self.trace, self.trace.metadata.get("ftrace")
-        return [k for k, (i, error) in enumerate(zip(self.row, self.error) if kernel else ())
-                if (error == NULL or 10 * error > trace.dur[i]) and trace.names[trace.cat[i]] == KERNEL]
+        wild = [self.devices[queue.device] in self.by_order for queue in self.queues]
+        return [k for k, (i, error) in enumerate(zip(self.row, self.error) if kernel or self.by_order else ())
+                if (error == NULL or 10 * error > trace.dur[i])
+                and (wild[self.queue[k]] or (kernel and trace.names[trace.cat[i]] == KERNEL))]
+
+    @cached_property
+    def by_order(self):
+        """Devices whose clock did again and again what its declared rate excludes: between two reads nothing
+        is known but the order of their stamps."""
+        wild = {name for name, sync in syncs_of(self.trace.metadata, None) if sync.get("class") == "stands"}
+        return [name for name in self.devices if name in wild]
 
     @cached_property
     def are_drawn_loosely(self):
         """Is the length of more than a tenth of the device's time not known to a tenth?"""
         length = sum(self.end) - sum(self.start)
-        return 10 * sum(self.end[k] - self.start[k] for k in self.unsure) > length
+        return bool(self.unsure) and 10 * sum(self.end[k] - self.start[k] for k in self.unsure) >= length
 
     def _is_unmarked(self, k):
         return self.thread[k] >= 0 and self.sure[k] != MARKED and k not in self.slept

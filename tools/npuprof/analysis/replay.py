@@ -76,6 +76,9 @@ class Replay:
             # Why: the operators of an interpreter are spans of the host.
             return None if self.facts.window.inferences and not jobs.queues else \
                 "no execution of a device lies in the window"
+        if jobs.are_drawn_loosely and jobs.by_order:
+            return (f"the clock of {jobs.by_order[0]} is no steady one: of {len(jobs.unsure)} of {len(jobs)} "
+                    "jobs it does not tell the length to a tenth")
         with_arrow = sum(thread >= 0 for thread in jobs.thread)
         if 10 * with_arrow < 9 * len(jobs):
             return (f"{len(jobs) - with_arrow} of {len(jobs)} executions have no arrow from a submission: "

@@ -86,8 +86,8 @@ def judge(facts):
                     found.append(finding)
         except Missing as missing:
             verdict.missing.append((rule, str(missing)))
-    # Why: no interval of a median holds for so few.
-    for finding in found if 0 < len(facts.durations) < FEW else ():
+    # Why: no interval of a median holds for so few; and nobody knows how long the jobs were.
+    for finding in found if 0 < len(facts.durations) < FEW or facts.jobs.are_drawn_loosely else ():
         if finding.rule.kind == "gain":
             finding.confidence = "unsure"
     # Why: another tool merged the clocks of host and device, and nobody knows how far they are off.

@@ -163,7 +163,7 @@ def of_device(name, sync, evidence):
                       "before and after the work, and npuprof_npu_close() at the end")
     drift, unsure = sync.get("drift_ppm"), sync.get("rate_uncertainty_ppm") or 0
     if isinstance(sync.get("rate_hz"), NUMBERS) and isinstance(drift, NUMBERS) \
-            and abs(drift) - unsure > RATE_PPM:
+            and abs(drift) - unsure > RATE_PPM and (drift > 0 or sync.get("class") != "stands"):
         yield True, (f"{where}: its counter makes {sync['rate_hz']:.0f} ticks a second, {drift / 1e4:+.1f} % "
                      "beside counter.hz: mend counter.hz, or see whether it is another register")
     bits = narrow(sync.get("anchor_list"))

@@ -25,7 +25,8 @@ def submissions(facts):
     unsure = set(facts.jobs.unsure)
     sure = [k for k in found if k not in unsure]
     if not sure:
-        raise Missing("jobs whose begin and end the kernel's text tells to a tenth of their length")
+        who = "the device's clock" if facts.jobs.by_order else "the kernel's text"
+        raise Missing(f"jobs whose begin and end {who} tells to a tenth of their length")
     return sure
 
 
