@@ -116,7 +116,10 @@ class Metadata(unittest.TestCase):
                 ({"spans": 0, "ring_lost": 7, "records": {"lost_stamps": 7}}, True, "became a span"),
                 ({"spans": 0}, False, "has no span"), ({"resets": 2}, False, "went back 2 times"),
                 ({"drift_ppm": 20000.0, "rate_uncertainty_ppm": 15000.0}, None, "counter.hz"),
-                ({"drift_ppm": -900.0}, None, "counter.hz")):
+                ({"drift_ppm": -900.0}, None, "counter.hz"),
+                ({"drift_ppm": -766000.0}, True, "counter.hz"),
+                ({"drift_ppm": -766000.0, "class": "stands"}, None, "counter.hz"),
+                ({"drift_ppm": 766000.0, "class": "stands"}, True, "counter.hz")):
             found = self.said({"lost": {}, "recorded": 5,
                                "devices": [{"name": "d", "clock_sync": sync(**more)}]})
             kinds = [one.is_fault for one in found if said in one.sentence]

@@ -5,6 +5,7 @@ import time
 import unittest
 from random import Random
 
+import fleet_traces
 import helpers
 import npuprof
 import small_traces
@@ -80,6 +81,25 @@ class Odd(unittest.TestCase):
                 self.assertTrue(list(screen.whole_verdict(verdict.judge(facts))))
                 changes = [] if replay.of(facts).why else whatif.usual(facts)
                 self.assertTrue(whatif.whatif_table(facts, changes).notes)
+
+    def test_no_steady_clock(self):
+        """Of a device whose clock is no steady one nothing is sure where it does not tell the length of its
+        jobs to a tenth; else all is as ever."""
+        path = helpers.scratch() / "unsteady.json"
+        for error, kind, known in (100, "stands", True), (20000, "steady", True), (20000, "stands", False):
+            text = fleet_traces.trace(0, 100)[0].replace('"error_ns":100', f'"error_ns":{error}')
+            path.write_text(text.replace('"clock_sync":{', f'"clock_sync":{{"class":"{kind}",', 1))
+            self.assertIn(f'"error_ns":{error}', text)
+            facts = facts_of(path)
+            self.assertEqual("clock of npu is no steady one" in (facts.replay.why or ""), not known)
+            found = [one for one in verdict.judge(facts).every() if one.rule.kind == "gain"]
+            self.assertTrue(found)
+            self.assertEqual({one.confidence for one in found} == {"unsure"}, not known)
+            said = report(path).stdout
+            for words in "how busy the device was is not known", "No replay: the clock":
+                self.assertEqual(words in " ".join(said.split()), not known, said)
+            for words in "device busy", "Most time of":
+                self.assertEqual(words in said, known, said)
 
     def test_long_program(self):
         """A job of 4000 operators: the time grows with their number, not with its square."""

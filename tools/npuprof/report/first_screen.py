@@ -282,6 +282,8 @@ def nothing(verdict):
 
 def operators(facts):
     """Which operators take most time in the window."""
+    if facts.jobs.are_drawn_loosely:
+        return ""
     total = {name: ns for name, (_, ns) in facts.engines.operators.items() if ns}
     most = sorted(total, key=lambda name: (-total[name], name))[:LONGEST]
     shares = ", ".join(f"{name} {whole(pct(total[name], sum(total.values())))} %" for name in most)
