@@ -129,19 +129,11 @@ class House(unittest.TestCase):
     def setUp(self):
         self.well = {name: well_kept(name, text) for name, text in WELL.items()}
 
-    def check_real_tree(self, root):
+    def test_in_order(self):
+        """Every hand-written file of the repository, by reading it; `make house` compiles the parts, too."""
         real = tree.load()
         self.assertGreater(len(real.texts), 100)
-        self.assertEqual(house.findings(real, root=root, quick=True), [])
-
-    def test_in_order(self):
-        """Every hand-written file of the repository, by reading it."""
-        self.check_real_tree(None)
-
-    @helpers.thorough
-    def test_in_order_compiled(self):
-        """The same, and each part compiled alone."""
-        self.check_real_tree(ROOT)
+        self.assertEqual(house.findings(real, quick=True), [])
 
     def test_sees_each_law_broken(self):
         self.assertEqual(said(self.well), [])
