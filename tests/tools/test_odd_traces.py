@@ -100,6 +100,8 @@ class Odd(unittest.TestCase):
                 self.assertEqual(words in " ".join(said.split()), not known, said)
             for words in "device busy", "Most time of":
                 self.assertEqual(words in said, known, said)
+            done = report(path, "--fail-on", "busy_pct>99", code=0 if known else 2)
+            self.assertEqual("busy_pct>99: the trace does not tell it" in done.stderr, not known, done.stderr)
 
     def test_long_program(self):
         """A job of 4000 operators: the time grows with their number, not with its square."""

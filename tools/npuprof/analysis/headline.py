@@ -9,6 +9,10 @@ from ..tables.table import pct
 from .depth import mean_of
 from .figures import enough
 
+# What nobody knows where the lengths of jobs are not known.
+OF_LENGTHS = ("busy_pct", "parallelism_ratio", "device_depth_ratio", "idle_ns", "idle_pct", "largest_idle",
+              "largest_idle_pct")
+
 
 def headline(facts):
     """A dict with the names of the JSON form."""
@@ -17,14 +21,14 @@ def headline(facts):
     figures = list(map(facts.pes.figures, range(len(facts.pes.groups))))
     devices = [union_of(map(facts.busy.__getitem__, queues)).length() for queues in jobs.queues_of]
     busy = max((pct(ns, window.length_ns) for ns in devices if window.length_ns), default=None)
-    total, _, found = facts.idle.of_class(*{key[2] for key in facts.idle.entries})
+    total, _, _ = facts.idle.of_class(*{key[2] for key in facts.idle.entries})
     labels = {}
     for (_, queue, label, span), entry in facts.idle.entries.items():
         if queue < 0:
             labels[label, span] = labels.get((label, span), 0) + entry.total
     largest = max(labels, key=lambda key: (labels[key], key), default=None)
     errors = [error for error in jobs.error if error != NULL]
-    return {"inferences": n, "cut": window.cut, "executions": len(jobs), "devices": len(jobs.devices),
+    found = {"inferences": n, "cut": window.cut, "executions": len(jobs), "devices": len(jobs.devices),
             "pes": sum(facts.pes.count), "lost": facts.lost_records, "violated": jobs.violated,
             "max_error_ns": max(errors, default=None),
             "p50_ns": percentile(ordered, 500) if n else None, "noise_pct": facts.noise_pct,
@@ -38,3 +42,4 @@ def headline(facts):
             "idle_pct": pct(total, window.length_ns * len(jobs.devices)),
             "largest_idle": None if largest is None else " ".join(filter(None, largest)),
             "largest_idle_pct": pct(labels[largest], window.length_ns) if largest else None}
+    return found | dict.fromkeys(OF_LENGTHS) if jobs.are_drawn_loosely else found

@@ -68,10 +68,10 @@ def trace_line(facts):
     if head["p50_ns"] is not None:
         most = ("max_ns", "longest") if head["p99_ns"] is None else ("p99_ns", "99 % within")
         parts[0] += f", median {in_unit(head['p50_ns'], like)}, {most[1]} {in_unit(head[most[0]], like)}"
-    if head["busy_pct"] is not None:
-        loosely = facts.jobs.are_drawn_loosely
-        parts.append("how busy the device was is not known" if loosely
-                     else f"device busy {whole(head['busy_pct'])} %")
+    if facts.jobs.are_drawn_loosely:
+        parts.append("how busy the device was is not known")
+    elif head["busy_pct"] is not None:
+        parts.append(f"device busy {whole(head['busy_pct'])} %")
     if head["max_error_ns"] is not None:
         parts.append(f"clock +-{ns_text(head['max_error_ns'])}")
     if facts.window.paused_ns:
@@ -107,8 +107,9 @@ def figures(facts):
         parts.append(f"{float(head['parallelism_ratio']):.2f} of {head['pes']} PEs (processing elements) "
                      "work at a time while any does")
     if head["open_ratio"] is not None:
-        parts.append(f"{float(head['open_ratio']):.2f} requests in flight on average, "
-                     f"{float(head['device_depth_ratio']):.2f} of them on the device")
+        on_device = head["device_depth_ratio"]
+        parts.append(f"{float(head['open_ratio']):.2f} requests in flight on average"
+                     + ("" if on_device is None else f", {float(on_device):.2f} of them on the device"))
     if head["largest_idle"] and head["largest_idle_pct"] >= 1:
         label, _, span = head["largest_idle"].partition(" ")
         parts.append(f"most idle time of the device ({whole(head['largest_idle_pct'])} %): "

@@ -37,6 +37,7 @@ function head() {
         busy = D.verdict && D.verdict.headline.busy_pct;
     if (typeof busy === "number")
         fact("Device busy", percent(busy / 100), `of the ${time(D.verdict.length)} of the verdict`);
+    else if (D.verdict && D.verdict.headline.executions) fact("Device busy", "not known", "see the verdict");
     else if (any)
         fact(
             "Device busy",
