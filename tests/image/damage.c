@@ -369,6 +369,19 @@ static void loaded_beside_live(void)
     unlink(name.path);
 }
 
-CHECK_MAIN(CASE(whole), CASE(truncated), CASE(wild_parts), CASE_THOROUGH(flipped), CASE_THOROUGH(blocks),
-           CASE_THOROUGH(damaged_everywhere),
+/* A process that is killed between the creation of its stream and the first block leaves an empty file. */
+static void empty(void)
+{
+    npuprof_damage damage;
+    const char *const path = check_path("empty.npuprof");
+    FILE *const file = fopen(path, "wb");
+    CHECK_STOP(file != NULL);
+    fclose(file);
+    CHECK_INT(npuprof_load(path, &damage), NPUPROF_ERR_FORMAT);
+    CHECK_STR(damage.what, "shorter than a header");
+    unlink(path);
+}
+
+CHECK_MAIN(CASE(whole), CASE(empty), CASE(truncated), CASE(wild_parts), CASE_THOROUGH(flipped),
+           CASE_THOROUGH(blocks), CASE_THOROUGH(damaged_everywhere),
            CASE(loaded_beside_live))

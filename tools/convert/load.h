@@ -53,6 +53,8 @@ static npuprof_result npuprof_load_expand_(const uint8_t *image, size_t bytes,
 static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const npuprof_elf_ *elf, bool in_dump)
 {
     const size_t from = npuprof_loaded_.from;
+    uint8_t nothing = 0;
+    if (!image) image = &nothing;          /* of an empty file */
     const npuprof_load_found_ found = npuprof_load_find_image_(image + from, bytes - from, in_dump && !from);
     npuprof_expand_check_found_(image + from, bytes - from, &found);
     if (npuprof_load_is_firmware_(found.layout)) return npuprof_load_expand_(image, bytes, &found, elf);
