@@ -86,7 +86,7 @@ def judge(facts):
                     found.append(finding)
         except Missing as missing:
             verdict.missing.append((rule, str(missing)))
-    # Why: no interval of a median holds for so few; and nobody knows how long the jobs were.
+    # Why: no interval of a median holds for so few, nor a gain where the jobs' lengths are not known.
     for finding in found if 0 < len(facts.durations) < FEW or facts.jobs.are_drawn_loosely else ():
         if finding.rule.kind == "gain":
             finding.confidence = "unsure"
