@@ -947,7 +947,8 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_BUSY, \
       "another call is using the device: this one interrupted it in a signal handler, or it has not run " \
       "for seconds") \
-    X(NPUPROF_ERR_NPU_AMBIGUOUS, "too long since the last read: the number of wraps is not certain")     \
+    X(NPUPROF_ERR_NPU_AMBIGUOUS, \
+      "too long since the last read: the counter may have wrapped or begun again; a new epoch begins") \
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
     X(NPUPROF_ERR_NPU_RING, "the ring's index makes no sense (a reset?), or no entry was seen cleared") \
@@ -14645,7 +14646,8 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
 
    Assumptions:
      C1  A read that showed x is an upper point (x, after): L(x) <= after; and a lower point (x + 1, before):
-         L(x + 1) >= before. The two are kept apart.
+         L(x + 1) >= before. The two are kept apart. `after` is one tick more than the host's clock showed: a
+         clock shows a tick until the next.
      C2  In any stretch of D host ticks the slope stays in [c (1 - r), c (1 + r)] for some c, where
          r = max_rate_ppb / 10^9 * max(1, D / window).
 
@@ -14681,8 +14683,8 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
    moved outwards by more than what is rounded. */
 
 enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
-       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_LATE_ = 32,
-       NPUPROF_MAP_IN_A_ROW_ = 3, NPUPROF_MAP_FIRST_ = 3 };
+       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_MOMENTS_ = 3,
+       NPUPROF_MAP_LATE_ = 32, NPUPROF_MAP_IN_A_ROW_ = 3, NPUPROF_MAP_FIRST_ = 3 };
 
 /* The two best reads of some time: the one that is the best upper point, and the best lower one. */
 typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;
@@ -14710,7 +14712,7 @@ NPUPROF_OWN_ static npuprof_map_point_ npuprof_map_point_of_(const npuprof_ancho
 {
     npuprof_map_point_ p;
     p.upper = p.lower = a->device_ticks;
-    p.upper_host = a->host_after;
+    p.upper_host = npuprof_saturating_add_(a->host_after, 1);
     p.lower_host = a->host_before;
     return p;
 }
@@ -14932,15 +14934,16 @@ NPUPROF_OWN_ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x
    UINT64_MAX: not known. */
 typedef struct npuprof_map_stamped_ { uint64_t ticks, unit, since, until; } npuprof_map_stamped_;
 
-/* The point behind which a stamp of these ticks lies whose bounds were just found, if the gap there is open;
-   else NULL. */
-NPUPROF_OWN_ static const npuprof_map_point_ *npuprof_map_gap_(const npuprof_map_ *m, uint64_t ticks, uint64_t next,
-                                                  bool by_order)
+/* The point behind which a stamp lies whose bounds were just found, if the gap there is open; else NULL. One
+   that shows what a read did may lie before it or behind it: behind it if it was submitted then. */
+NPUPROF_OWN_ static const npuprof_map_point_ *npuprof_map_gap_(const npuprof_map_ *m, const npuprof_map_stamped_ *stamp,
+                                                  uint64_t next, bool by_order)
 {
     const uint32_t i = m->at[0], j = m->at[1];
-    const bool is_low = i + 1 < m->count && m->point[i].lower < ticks && (by_order || m->open[i + 1]);
+    const bool is_low = i + 1 < m->count && m->point[i].lower < stamp->ticks && (by_order || m->open[i + 1]);
     const bool is_high = j + 1 < m->count && m->point[j].upper < next && (by_order || m->open[j + 1]);
-    return is_low ? &m->point[i] : is_high ? &m->point[j] : NULL;
+    const bool is_behind = is_high && m->point[j].lower_host <= stamp->since;
+    return is_low && !is_behind ? &m->point[i] : is_high ? &m->point[j] : NULL;
 }
 
 /* M8: the host ticks of a stamp that lies behind this point. Why between the inner sides of both: what lies
@@ -14977,7 +14980,7 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_s
     const bool by_order = m->by_order || low > high;
     if (low > high && (!npuprof_map_side_(m, 0, ticks, true, &low) ||
                        !npuprof_map_side_(m, 1, next, true, &high))) return false;
-    const npuprof_map_point_ *const gap = npuprof_map_gap_(m, ticks, next, by_order);
+    const npuprof_map_point_ *const gap = npuprof_map_gap_(m, stamp, next, by_order);
     *host = gap ? npuprof_map_inside_(&m->rate, gap, ticks) : low + npuprof_saturating_sub_(high, low) / 2;
     *host = npuprof_max_(low, npuprof_min_(*host, high));
     *error = npuprof_max_(*host - low, npuprof_saturating_sub_(high, *host));
@@ -14994,7 +14997,8 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_s
    Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
      E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
          L's order is certain there: the gap is open.
-     E2  A side with fewer than 6 reads proves no rate, and is open, too.
+     E2  A side with fewer than 6 reads, or with reads of fewer than 3 moments, proves no rate, and is open,
+         too. Reads come in clusters: those closer together than a thousandth of a window are of one moment.
      E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
      E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
          others fit, at least 3, was later than declared: C1 does not hold for it, and it is left out. More
@@ -15004,14 +15008,32 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_s
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;
-    uint32_t recent_count, reads, steps, ranges;
+    uint32_t recent_count, reads, moments, steps, ranges;
     bool is_wild;                          /* E3 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
     struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
-    npuprof_map_point_ recent[NPUPROF_MAP_RECENT_];
+    npuprof_map_point_ recent[NPUPROF_MAP_RECENT_ + 1];
 } npuprof_map_evidence_;
+
+/* How many moments the reads from that one on are of. */
+NPUPROF_OWN_ static uint32_t npuprof_map_moments_(const npuprof_map_evidence_ *e, uint32_t from)
+{
+    uint32_t n = 1;
+    for (uint32_t i = from + 1; i < e->recent_count; i++) {
+        const npuprof_map_point_ *const p = &e->recent[i];
+        n += npuprof_saturating_sub_(p->lower_host, p[-1].upper_host) > e->rate.window / 1000;
+    }
+    return n;
+}
+
+/* Whether the reads before the newest step do not suffice to prove a rate (E2); so many of them came behind
+   it. */
+NPUPROF_OWN_ static bool npuprof_map_proves_none_(const npuprof_map_evidence_ *e, uint32_t behind)
+{
+    return e->reads < NPUPROF_MAP_READS_ + behind || e->moments < NPUPROF_MAP_MOMENTS_ + behind;
+}
 
 /* Whether some points fit C2. */
 NPUPROF_OWN_ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
@@ -15069,13 +15091,13 @@ NPUPROF_OWN_ static void npuprof_map_step_(npuprof_map_evidence_ *e)
     uint64_t from = before->upper;
     e->steps++;
     e->opened_host += npuprof_saturating_sub_(newest->upper_host, before->lower_host);
-    if (e->reads <= NPUPROF_MAP_READS_) from = e->ranges ? e->range[e->ranges - 1].to : 0;
+    if (npuprof_map_proves_none_(e, 1)) from = e->ranges ? e->range[e->ranges - 1].to : 0;
     if (e->ranges && from <= e->range[e->ranges - 1].to) e->ranges--;
     else if (e->ranges == NPUPROF_MAP_STEPS_) e->is_wild = true;
     else e->range[e->ranges].from = from;
     if (e->ranges < NPUPROF_MAP_STEPS_) e->range[e->ranges++].to = newest->upper;
     e->recent[0] = *newest;
-    e->recent_count = e->reads = 1;
+    e->recent_count = e->reads = e->moments = 1;
 }
 
 /* Takes the next point of an epoch. */
@@ -15084,13 +15106,15 @@ NPUPROF_OWN_ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const np
     uint32_t gone = 0;
     if (!e->first_host) e->first_host = p->lower_host;
     e->last_host = p->upper_host;
-    while (e->recent_count - gone >= NPUPROF_MAP_RECENT_ ||
-           (e->recent_count - gone > 3 && npuprof_saturating_sub_(p->upper_host, e->recent[gone].lower_host) >
-                                              e->rate.window)) gone++;
+    e->recent[e->recent_count++] = *p;
+    /* Why moments: of two there is one rate, and nothing to hold it against. */
+    while (e->recent_count - gone > NPUPROF_MAP_RECENT_ ||
+           (e->recent_count - gone > 4 && npuprof_map_moments_(e, gone + 1) >= NPUPROF_MAP_MOMENTS_ &&
+            npuprof_saturating_sub_(p->upper_host, e->recent[gone].lower_host) > e->rate.window)) gone++;
     e->recent_count -= gone;
     memmove(e->recent, e->recent + gone, e->recent_count * sizeof *p);
-    e->recent[e->recent_count++] = *p;
     e->reads++;
+    if (e->recent_count < 2 || npuprof_map_moments_(e, e->recent_count - 2) > 1) e->moments++;
     if (npuprof_map_fit_(e, 0)) {
         e->in_a_row = 0;
     } else if (e->rate.may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
@@ -15107,7 +15131,7 @@ NPUPROF_OWN_ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
     if (e->recent_count > 1 && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
     if (!e->steps) return;
-    if (e->reads < NPUPROF_MAP_READS_) e->range[e->ranges - 1].to = UINT64_MAX;
+    if (npuprof_map_proves_none_(e, 0)) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
     if (e->is_wild) e->opened_host = lasted;
 }
@@ -16221,7 +16245,7 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
         return true;
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
-    npuprof_map_stamped_ stamp = { ticks, c->unit, 0, ev->host_ticks };
+    npuprof_map_stamped_ stamp = { ticks, c->unit, 0, npuprof_saturating_add_(ev->host_ticks, 1) };
     if (ev->flags & NPUPROF_STAMP_SAMPLED) stamp.unit = 1;
     if (npuprof_image_has_arrow_(im, ev)) stamp.since = ev->link.ticks;
     if (!npuprof_map_stamp_(&c->map, &stamp, host, &error)) return false;

@@ -927,6 +927,7 @@ typedef struct npuprof_npu {
     npuprof_result epoch_why_;           /* why this epoch began */
     uint64_t old_epoch_ticks_;           /* last value of the epoch before */
     uint64_t old_epoch_host_;            /* host ticks when that was read */
+    uint64_t old_epoch_most_;            /* the most that it may have shown before this epoch began */
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */
@@ -2393,6 +2394,17 @@ NPUPROF_OWN_ static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t d
            delta <= npuprof_saturating_add_(max, max / 8 + 2);
 }
 
+/* Whether a counter that was reset between the last read and this one may show this value by now. Why eight
+   times the rate that was measured: that of a counter that stood is less than its own. */
+NPUPROF_OWN_ static bool npuprof_npu_may_have_begun_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t max)
+{
+    const uint64_t hz = npu->desc_.counter.hz;
+    const uint64_t host = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
+    const uint64_t most = npuprof_max_(npuprof_npu_mul_div_(max, 8, 1, false),
+                                       npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true));
+    return raw->value <= most;
+}
+
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
    a while or sped up still goes forward; a reset goes back to something near 0. The two can be told apart
    only where no wrap is possible. True: it went forward. */
@@ -2406,6 +2418,7 @@ NPUPROF_OWN_ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const
     if (delta > mask / 2 || max > mask / 16) return false;
     if (npuprof_npu_may_stand_(npu))
         return delta > max && raw->value > (npu->last_.device_ticks & mask);
+    if (bits >= 48 && !npuprof_npu_may_have_begun_(npu, raw, max)) return true;
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
     const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
@@ -2458,7 +2471,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *n
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
     if (npuprof_npu_went_forward_(npu, raw, bits, delta, min, max)) return NPUPROF_OK;
     *ticks = raw->value;
-    return NPUPROF_ERR_NPU_RESET;
+    return bits >= 48 && delta <= mask / 2 ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
 }
 
 /* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
@@ -2483,12 +2496,26 @@ NPUPROF_OWN_ static void npuprof_npu_end_epoch_(npuprof_npu *npu)
     }
 }
 
+/* The most that the counter may have shown since the last read; UINT64_MAX: nobody can tell. Why the nominal
+   rate, too: the measured one is less if the counter stood. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_most_since_(const npuprof_npu *npu)
+{
+    const uint64_t now = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
+    uint64_t min, max;
+    if (!npuprof_npu_predict_since_(npu, now, now, &min, &max) || (npuprof_npu_may_stand_(npu) && !hz))
+        return UINT64_MAX;
+    const uint64_t host = npuprof_saturating_sub_(now, npu->last_.host_before);
+    max = npuprof_max_(max, npuprof_npu_mul_div_(host, 2 * hz, npu->second_, true));
+    return npuprof_saturating_add_(npu->last_.device_ticks, max);
+}
+
 NPUPROF_OWN_ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
     npuprof_npu_end_epoch_(npu);
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->old_epoch_host_ = npu->last_.host_after;
+    npu->old_epoch_most_ = npuprof_npu_most_since_(npu);
     npu->epoch_++;
     npu->anchor_count_ = 0;
     npu->epoch_why_ = why;
@@ -3122,15 +3149,27 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t
                              (npuprof_npu_may_stand_), and for a block whose begin found a counter that stood
                              or had begun again: no anchor of its epoch is known there. */
 
+/* Whether the counter shows what it did at the read `before`, but should have moved since. */
+NPUPROF_OWN_ static bool npuprof_npu_stood_(const npuprof_npu *npu, const npuprof_anchor_ *before,
+                               const npuprof_anchor_ *sample)
+{
+    uint64_t min, max;
+    return sample->device_ticks == before->device_ticks &&
+           npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample->host_before, before->host_after), 0,
+                                &min, &max) && min > 0;
+}
+
 NPUPROF_OWN_ static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
-    const bool stood = npuprof_npu_may_stand_(npu) || npu->idle_;
+    const npuprof_anchor_ before = npu->last_;
+    const bool may_stand = npuprof_npu_may_stand_(npu) || npu->idle_;
     const npuprof_result result = npuprof_npu_is_pushed_(npu) ? NPUPROF_ERR_NPU_NO_RING
                                                               : npuprof_npu_read_locked_(npu, &block->begin);
     const bool begins = result == NPUPROF_ERR_NPU_STOPPED || result == NPUPROF_ERR_NPU_RESET ||
                         result == NPUPROF_ERR_NPU_AMBIGUOUS;
-    block->by_host = stood || begins;
+    const bool stood = result == NPUPROF_OK && npuprof_npu_stood_(npu, &before, &block->begin);
+    block->by_host = may_stand || begins || stood;
     block->result = begins ? NPUPROF_OK : result;
     block->epoch = npu->epoch_;
 }
@@ -3210,14 +3249,11 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ 
 NPUPROF_OWN_ static void npuprof_npu_look_(npuprof_npu *npu)
 {
     npuprof_anchor_ sample;
-    uint64_t min, max;
     if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
     const npuprof_anchor_ before = npu->last_;
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-    bool stood = result == NPUPROF_ERR_NPU_STOPPED;
-    if (result == NPUPROF_OK && sample.device_ticks == before.device_ticks)
-        stood = npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample.host_before, before.host_after), 0,
-                                     &min, &max) && min > 0;
+    const bool stood = result == NPUPROF_ERR_NPU_STOPPED ||
+                       (result == NPUPROF_OK && npuprof_npu_stood_(npu, &before, &sample));
     if (stood && npu->anchor_count_) {
         npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
         npu->last_ = sample;
@@ -5543,6 +5579,7 @@ typedef struct npuprof_npu_now_ {
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
     uint64_t open_ticks;                 /* at open, or before it */
     uint64_t old_epoch_host;             /* host ticks when those were read */
+    uint64_t old_epoch_most;             /* the most that it may have shown in that epoch */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
     uint64_t per_second;                 /* the most ticks that the counter makes in a second; 0: not known */
@@ -5626,6 +5663,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
     now->old_epoch_ticks = npu->old_epoch_ticks_;
     now->open_ticks = npu->open_ticks_;
     now->old_epoch_host = npu->old_epoch_host_;
+    now->old_epoch_most = npu->old_epoch_most_;
     now->epoch = npu->epoch_;
     now->allowance = max;
     /* Why more: nobody read this time, it is the middle of what is possible. */
@@ -6064,16 +6102,28 @@ NPUPROF_OWN_ static bool npuprof_npu_ticks_of_(const npuprof_npu *npu, const npu
     return by >= 0 || ticks >= size;
 }
 
-/* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
-   record that is; or after the epoch before was read last, whose ticks are higher from then on. */
-NPUPROF_OWN_ static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e, uint64_t start)
+/* Whether a record is certainly of this epoch: it began after a submission or a record that is. */
+NPUPROF_OWN_ static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e)
+{
+    const uint32_t epoch = e->pass->now.epoch;
+    if (!epoch || (e->of->submitted && e->of->epoch == epoch)) return true;
+    return e->lane && e->lane->has_last && e->lane->epoch == epoch;
+}
+
+/* Whether the counter may have shown those ticks, of which a stamp has the low bits, in the epoch before:
+   between its last read, or its first one where the record may be older, and the most that it may have come
+   to. */
+NPUPROF_OWN_ static bool npuprof_npu_fits_old_epoch_(const npuprof_npu_entry_ *e, uint64_t ticks, bool is_since)
 {
     const npuprof_npu_now_ *const now = &e->pass->now;
-    const uint64_t since = npuprof_max_(e->of->submitted, e->pass->units.aged);
-    if (!now->epoch) return true;
-    if (e->of->submitted && e->of->epoch == now->epoch) return true;
-    if (since >= now->old_epoch_host && start < now->old_epoch_ticks) return true;
-    return e->lane && e->lane->has_last && e->lane->epoch == now->epoch;
+    const npuprof_npu_ring *const r = &e->q->is;
+    const uint64_t first = now->epoch == 1 ? npuprof_saturating_sub_(now->open_ticks, now->allowance) : 0;
+    const uint64_t from = npuprof_npu_in_stamps_(r, is_since ? now->old_epoch_ticks : first);
+    const uint64_t low = npuprof_saturating_sub_(from, 1);
+    const uint64_t most =
+        npuprof_npu_in_stamps_(r, npuprof_saturating_add_(now->old_epoch_most, now->allowance));
+    const uint64_t mask = npuprof_npu_mask_(npuprof_npu_stamp_bits_(e->q, npuprof_npu_main_stamp_(e->q)));
+    return ((npuprof_npu_in_stamps_(r, ticks) - low) & mask) <= npuprof_saturating_add_(most - low, 2);
 }
 
 /* Finds the epoch of a record whose times are ticks of the counter: the one whose ticks they may be. Returns
@@ -6083,12 +6133,11 @@ NPUPROF_OWN_ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, npuprof_
     const npuprof_npu_now_ *const now = &e->pass->now;
     const uint64_t almost = npuprof_saturating_add_(e->t.start, now->allowance);
     const bool later = e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
-    if (npuprof_npu_is_of_epoch_(e, e->t.start)) {
+    const bool is_since = npuprof_max_(e->of->submitted, e->pass->units.aged) >= now->old_epoch_host;
+    const bool old = npuprof_npu_fits_old_epoch_(e, e->t.end, is_since);
+    if (npuprof_npu_is_of_epoch_(e) || (is_since && !old)) {
         if (later) return NPUPROF_RECORDS_STAMPS;
     } else {
-        const bool unopened = now->epoch == 1 && almost < now->open_ticks;
-        const bool old = !unopened &&
-                         e->t.end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
         /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
         if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
         if (later && !old) return NPUPROF_RECORDS_STAMPS;
@@ -6151,7 +6200,7 @@ NPUPROF_OWN_ static int npuprof_npu_find_times_(const npuprof_npu *npu, npuprof_
         else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) e->t.start = e->t.end;
     }
     /* What contradicts the facts of this run of the counter may be of the one before. */
-    if (is_span && why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e, 0))
+    if (is_span && why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e))
         why = NPUPROF_RECORDS_EPOCH;
     const uint64_t last = e->t.end;
     if (why == NPUPROF_NPU_PLACED_) why = npuprof_npu_place_(npu, e);

@@ -15,7 +15,8 @@
 
    Assumptions:
      C1  A read that showed x is an upper point (x, after): L(x) <= after; and a lower point (x + 1, before):
-         L(x + 1) >= before. The two are kept apart.
+         L(x + 1) >= before. The two are kept apart. `after` is one tick more than the host's clock showed: a
+         clock shows a tick until the next.
      C2  In any stretch of D host ticks the slope stays in [c (1 - r), c (1 + r)] for some c, where
          r = max_rate_ppb / 10^9 * max(1, D / window).
 
@@ -51,8 +52,8 @@
    moved outwards by more than what is rounded. */
 
 enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
-       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_LATE_ = 32,
-       NPUPROF_MAP_IN_A_ROW_ = 3, NPUPROF_MAP_FIRST_ = 3 };
+       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_MOMENTS_ = 3,
+       NPUPROF_MAP_LATE_ = 32, NPUPROF_MAP_IN_A_ROW_ = 3, NPUPROF_MAP_FIRST_ = 3 };
 
 /* The two best reads of some time: the one that is the best upper point, and the best lower one. */
 typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;
@@ -80,7 +81,7 @@ static npuprof_map_point_ npuprof_map_point_of_(const npuprof_anchor_ *a)
 {
     npuprof_map_point_ p;
     p.upper = p.lower = a->device_ticks;
-    p.upper_host = a->host_after;
+    p.upper_host = npuprof_saturating_add_(a->host_after, 1);
     p.lower_host = a->host_before;
     return p;
 }
@@ -302,15 +303,16 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
    UINT64_MAX: not known. */
 typedef struct npuprof_map_stamped_ { uint64_t ticks, unit, since, until; } npuprof_map_stamped_;
 
-/* The point behind which a stamp of these ticks lies whose bounds were just found, if the gap there is open;
-   else NULL. */
-static const npuprof_map_point_ *npuprof_map_gap_(const npuprof_map_ *m, uint64_t ticks, uint64_t next,
-                                                  bool by_order)
+/* The point behind which a stamp lies whose bounds were just found, if the gap there is open; else NULL. One
+   that shows what a read did may lie before it or behind it: behind it if it was submitted then. */
+static const npuprof_map_point_ *npuprof_map_gap_(const npuprof_map_ *m, const npuprof_map_stamped_ *stamp,
+                                                  uint64_t next, bool by_order)
 {
     const uint32_t i = m->at[0], j = m->at[1];
-    const bool is_low = i + 1 < m->count && m->point[i].lower < ticks && (by_order || m->open[i + 1]);
+    const bool is_low = i + 1 < m->count && m->point[i].lower < stamp->ticks && (by_order || m->open[i + 1]);
     const bool is_high = j + 1 < m->count && m->point[j].upper < next && (by_order || m->open[j + 1]);
-    return is_low ? &m->point[i] : is_high ? &m->point[j] : NULL;
+    const bool is_behind = is_high && m->point[j].lower_host <= stamp->since;
+    return is_low && !is_behind ? &m->point[i] : is_high ? &m->point[j] : NULL;
 }
 
 /* M8: the host ticks of a stamp that lies behind this point. Why between the inner sides of both: what lies
@@ -347,7 +349,7 @@ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_stamped_ *stam
     const bool by_order = m->by_order || low > high;
     if (low > high && (!npuprof_map_side_(m, 0, ticks, true, &low) ||
                        !npuprof_map_side_(m, 1, next, true, &high))) return false;
-    const npuprof_map_point_ *const gap = npuprof_map_gap_(m, ticks, next, by_order);
+    const npuprof_map_point_ *const gap = npuprof_map_gap_(m, stamp, next, by_order);
     *host = gap ? npuprof_map_inside_(&m->rate, gap, ticks) : low + npuprof_saturating_sub_(high, low) / 2;
     *host = npuprof_max_(low, npuprof_min_(*host, high));
     *error = npuprof_max_(*host - low, npuprof_saturating_sub_(high, *host));

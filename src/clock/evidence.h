@@ -12,7 +12,8 @@
    Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
      E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
          L's order is certain there: the gap is open.
-     E2  A side with fewer than 6 reads proves no rate, and is open, too.
+     E2  A side with fewer than 6 reads, or with reads of fewer than 3 moments, proves no rate, and is open,
+         too. Reads come in clusters: those closer together than a thousandth of a window are of one moment.
      E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
      E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
          others fit, at least 3, was later than declared: C1 does not hold for it, and it is left out. More
@@ -22,14 +23,32 @@
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;
-    uint32_t recent_count, reads, steps, ranges;
+    uint32_t recent_count, reads, moments, steps, ranges;
     bool is_wild;                          /* E3 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
     struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
-    npuprof_map_point_ recent[NPUPROF_MAP_RECENT_];
+    npuprof_map_point_ recent[NPUPROF_MAP_RECENT_ + 1];
 } npuprof_map_evidence_;
+
+/* How many moments the reads from that one on are of. */
+static uint32_t npuprof_map_moments_(const npuprof_map_evidence_ *e, uint32_t from)
+{
+    uint32_t n = 1;
+    for (uint32_t i = from + 1; i < e->recent_count; i++) {
+        const npuprof_map_point_ *const p = &e->recent[i];
+        n += npuprof_saturating_sub_(p->lower_host, p[-1].upper_host) > e->rate.window / 1000;
+    }
+    return n;
+}
+
+/* Whether the reads before the newest step do not suffice to prove a rate (E2); so many of them came behind
+   it. */
+static bool npuprof_map_proves_none_(const npuprof_map_evidence_ *e, uint32_t behind)
+{
+    return e->reads < NPUPROF_MAP_READS_ + behind || e->moments < NPUPROF_MAP_MOMENTS_ + behind;
+}
 
 /* Whether some points fit C2. */
 static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
@@ -87,13 +106,13 @@ static void npuprof_map_step_(npuprof_map_evidence_ *e)
     uint64_t from = before->upper;
     e->steps++;
     e->opened_host += npuprof_saturating_sub_(newest->upper_host, before->lower_host);
-    if (e->reads <= NPUPROF_MAP_READS_) from = e->ranges ? e->range[e->ranges - 1].to : 0;
+    if (npuprof_map_proves_none_(e, 1)) from = e->ranges ? e->range[e->ranges - 1].to : 0;
     if (e->ranges && from <= e->range[e->ranges - 1].to) e->ranges--;
     else if (e->ranges == NPUPROF_MAP_STEPS_) e->is_wild = true;
     else e->range[e->ranges].from = from;
     if (e->ranges < NPUPROF_MAP_STEPS_) e->range[e->ranges++].to = newest->upper;
     e->recent[0] = *newest;
-    e->recent_count = e->reads = 1;
+    e->recent_count = e->reads = e->moments = 1;
 }
 
 /* Takes the next point of an epoch. */
@@ -102,13 +121,15 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
     uint32_t gone = 0;
     if (!e->first_host) e->first_host = p->lower_host;
     e->last_host = p->upper_host;
-    while (e->recent_count - gone >= NPUPROF_MAP_RECENT_ ||
-           (e->recent_count - gone > 3 && npuprof_saturating_sub_(p->upper_host, e->recent[gone].lower_host) >
-                                              e->rate.window)) gone++;
+    e->recent[e->recent_count++] = *p;
+    /* Why moments: of two there is one rate, and nothing to hold it against. */
+    while (e->recent_count - gone > NPUPROF_MAP_RECENT_ ||
+           (e->recent_count - gone > 4 && npuprof_map_moments_(e, gone + 1) >= NPUPROF_MAP_MOMENTS_ &&
+            npuprof_saturating_sub_(p->upper_host, e->recent[gone].lower_host) > e->rate.window)) gone++;
     e->recent_count -= gone;
     memmove(e->recent, e->recent + gone, e->recent_count * sizeof *p);
-    e->recent[e->recent_count++] = *p;
     e->reads++;
+    if (e->recent_count < 2 || npuprof_map_moments_(e, e->recent_count - 2) > 1) e->moments++;
     if (npuprof_map_fit_(e, 0)) {
         e->in_a_row = 0;
     } else if (e->rate.may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
@@ -125,7 +146,7 @@ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
     if (e->recent_count > 1 && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
     if (!e->steps) return;
-    if (e->reads < NPUPROF_MAP_READS_) e->range[e->ranges - 1].to = UINT64_MAX;
+    if (npuprof_map_proves_none_(e, 0)) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
     if (e->is_wild) e->opened_host = lasted;
 }

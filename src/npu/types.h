@@ -228,6 +228,7 @@ typedef struct npuprof_npu {
     npuprof_result epoch_why_;           /* why this epoch began */
     uint64_t old_epoch_ticks_;           /* last value of the epoch before */
     uint64_t old_epoch_host_;            /* host ticks when that was read */
+    uint64_t old_epoch_most_;            /* the most that it may have shown before this epoch began */
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */

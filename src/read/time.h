@@ -254,7 +254,7 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
         return true;
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
-    npuprof_map_stamped_ stamp = { ticks, c->unit, 0, ev->host_ticks };
+    npuprof_map_stamped_ stamp = { ticks, c->unit, 0, npuprof_saturating_add_(ev->host_ticks, 1) };
     if (ev->flags & NPUPROF_STAMP_SAMPLED) stamp.unit = 1;
     if (npuprof_image_has_arrow_(im, ev)) stamp.since = ev->link.ticks;
     if (!npuprof_map_stamp_(&c->map, &stamp, host, &error)) return false;

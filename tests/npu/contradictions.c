@@ -218,7 +218,7 @@ static void sampled(const void *user)
         json_node *const bound = json_get(e, "args.error_ns");
         if (!bound) continue;
         const int64_t j = json_int(json_get(e, "args.stream"));
-        const int64_t error = json_int(bound) + 6000;  /* of a read */
+        const int64_t error = json_int(bound) + 12000;  /* four looks at the clock */
         out += llabs(trace_start(e) - zero - (int64_t)(truth[j].begin - begun)) > error;
         out += llabs(trace_end(e) - zero - (int64_t)(truth[j].end - begun)) > error;
         spans++;

@@ -108,7 +108,7 @@ static uint64_t apart(uint64_t hz, uint64_t a, uint64_t b)
     CHECK_STOP(npuprof_map_ticks_(&reads, from->device_ticks + b, &host[1], &error[1]));
     for (int i = 0; i < 2; i++) {
         CHECK(host[i] >= from->host_after && host[i] <= from[1].host_before);
-        CHECK_UINT(error[i], npuprof_max_(host[i] - from->host_before, from[1].host_after - host[i]));
+        CHECK_UINT(error[i], npuprof_max_(host[i] - from->host_before, from[1].host_after + 1 - host[i]));
     }
     return host[1] - host[0];
 }

@@ -274,7 +274,8 @@ static void sampled(void)
     CHECK_STOP(inference != NULL);
     for (size_t i = 0; i < trace_count(t, "X", "conv"); i++) {
         json_node *e = trace_event(t, "X", "conv", i);
-        CHECK(trace_start(e) >= trace_start(inference) && trace_end(e) <= trace_end(inference));
+        /* to a tick of the host's clock, which is 1 ns here */
+        CHECK(trace_start(e) >= trace_start(inference) - 1 && trace_end(e) <= trace_end(inference) + 1);
         if (trace_tid(e) == trace_tid(inference)) {
             host_spans++;
             continue;

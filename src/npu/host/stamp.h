@@ -16,6 +16,7 @@ typedef struct npuprof_npu_now_ {
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
     uint64_t open_ticks;                 /* at open, or before it */
     uint64_t old_epoch_host;             /* host ticks when those were read */
+    uint64_t old_epoch_most;             /* the most that it may have shown in that epoch */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
     uint64_t per_second;                 /* the most ticks that the counter makes in a second; 0: not known */
@@ -99,6 +100,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     now->old_epoch_ticks = npu->old_epoch_ticks_;
     now->open_ticks = npu->open_ticks_;
     now->old_epoch_host = npu->old_epoch_host_;
+    now->old_epoch_most = npu->old_epoch_most_;
     now->epoch = npu->epoch_;
     now->allowance = max;
     /* Why more: nobody read this time, it is the middle of what is possible. */

@@ -272,16 +272,28 @@ static bool npuprof_npu_ticks_of_(const npuprof_npu *npu, const npuprof_npu_entr
     return by >= 0 || ticks >= size;
 }
 
-/* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
-   record that is; or after the epoch before was read last, whose ticks are higher from then on. */
-static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e, uint64_t start)
+/* Whether a record is certainly of this epoch: it began after a submission or a record that is. */
+static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e)
+{
+    const uint32_t epoch = e->pass->now.epoch;
+    if (!epoch || (e->of->submitted && e->of->epoch == epoch)) return true;
+    return e->lane && e->lane->has_last && e->lane->epoch == epoch;
+}
+
+/* Whether the counter may have shown those ticks, of which a stamp has the low bits, in the epoch before:
+   between its last read, or its first one where the record may be older, and the most that it may have come
+   to. */
+static bool npuprof_npu_fits_old_epoch_(const npuprof_npu_entry_ *e, uint64_t ticks, bool is_since)
 {
     const npuprof_npu_now_ *const now = &e->pass->now;
-    const uint64_t since = npuprof_max_(e->of->submitted, e->pass->units.aged);
-    if (!now->epoch) return true;
-    if (e->of->submitted && e->of->epoch == now->epoch) return true;
-    if (since >= now->old_epoch_host && start < now->old_epoch_ticks) return true;
-    return e->lane && e->lane->has_last && e->lane->epoch == now->epoch;
+    const npuprof_npu_ring *const r = &e->q->is;
+    const uint64_t first = now->epoch == 1 ? npuprof_saturating_sub_(now->open_ticks, now->allowance) : 0;
+    const uint64_t from = npuprof_npu_in_stamps_(r, is_since ? now->old_epoch_ticks : first);
+    const uint64_t low = npuprof_saturating_sub_(from, 1);
+    const uint64_t most =
+        npuprof_npu_in_stamps_(r, npuprof_saturating_add_(now->old_epoch_most, now->allowance));
+    const uint64_t mask = npuprof_npu_mask_(npuprof_npu_stamp_bits_(e->q, npuprof_npu_main_stamp_(e->q)));
+    return ((npuprof_npu_in_stamps_(r, ticks) - low) & mask) <= npuprof_saturating_add_(most - low, 2);
 }
 
 /* Finds the epoch of a record whose times are ticks of the counter: the one whose ticks they may be. Returns
@@ -291,12 +303,11 @@ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, npuprof_npu_entry_ *e
     const npuprof_npu_now_ *const now = &e->pass->now;
     const uint64_t almost = npuprof_saturating_add_(e->t.start, now->allowance);
     const bool later = e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
-    if (npuprof_npu_is_of_epoch_(e, e->t.start)) {
+    const bool is_since = npuprof_max_(e->of->submitted, e->pass->units.aged) >= now->old_epoch_host;
+    const bool old = npuprof_npu_fits_old_epoch_(e, e->t.end, is_since);
+    if (npuprof_npu_is_of_epoch_(e) || (is_since && !old)) {
         if (later) return NPUPROF_RECORDS_STAMPS;
     } else {
-        const bool unopened = now->epoch == 1 && almost < now->open_ticks;
-        const bool old = !unopened &&
-                         e->t.end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
         /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
         if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
         if (later && !old) return NPUPROF_RECORDS_STAMPS;
@@ -359,7 +370,7 @@ static int npuprof_npu_find_times_(const npuprof_npu *npu, npuprof_npu_entry_ *e
         else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) e->t.start = e->t.end;
     }
     /* What contradicts the facts of this run of the counter may be of the one before. */
-    if (is_span && why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e, 0))
+    if (is_span && why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e))
         why = NPUPROF_RECORDS_EPOCH;
     const uint64_t last = e->t.end;
     if (why == NPUPROF_NPU_PLACED_) why = npuprof_npu_place_(npu, e);
