@@ -56,6 +56,48 @@ class Chrome(unittest.TestCase):
         self.assertEqual(sorted(i.name for i in trace.instants), ["mark", "one"])
         self.assertFalse(trace.left_out)
 
+    def test_asynchronous_of_one_tick(self):
+        """One may begin where another one of its id ends, have no length, or lie inside."""
+        for begin, end in "be", "SF", "ND":
+            trace = loaded([e(begin, 1, id=1), e(end, 5, id=1), e(begin, 5, id=1), e(end, 9, id=1),
+                            e(begin, 12, id=1), e(end, 12, id=1)])
+            self.assertEqual(spans(trace), [("a", 1000, 4000), ("a", 5000, 4000), ("a", 12000, 0)])
+            self.assertFalse(trace.left_out)
+        trace = loaded([e("b", 1, "z", id=1), e("b", 1, "a", id=1), e("e", 3, "a", id=1),
+                        e("b", 3, "b", id=1), e("e", 3, "b", id=1), e("e", 9, "z", id=1)])
+        self.assertEqual(spans(trace), [("a", 1000, 2000), ("b", 3000, 0), ("z", 1000, 8000)])
+        self.assertEqual([t.name for t in trace.tracks if t.kind == "other"], ["z"])
+
+    def test_asynchronous_steps_that_overlap(self):
+        """An end is that of its name, and of no other one; without a name it is that of what began last."""
+        trace = loaded([e("b", 1, "one", id=1), e("b", 2, "two", id=1), e("e", 5, "one", id=1),
+                        e("e", 6, "three", id=1), e("e", 8, "two", id=1),
+                        e("b", 10, "x", id=1), e("b", 11, "y", id=1), e("e", 12, None, id=1)])
+        self.assertEqual(spans(trace), [("one", 1000, 4000), ("two", 2000, 6000), ("x", 10000, 2000),
+                                        ("y", 11000, 1000)])
+        self.assertEqual(dict(trace.left_out), {"unmatched e event": 1})
+
+    def test_begin_and_end_of_one_tick(self):
+        """Names say what belongs together. Of one name, and of none, the order in the file does."""
+        for outer, inner in "ab", "ba", "aa":
+            for end in ((inner, outer), (None, None), ("?", "?")):
+                trace = loaded([e("B", 1, outer, args={"n": 1}), e("B", 1, inner, args={"n": 2}),
+                                e("E", 3, end[0]), e("E", 9, end[1])])
+                self.assertEqual(sorted((trace.text(i), trace.args(i)["n"], trace.dur[i]) for i in range(2)),
+                                 sorted([(outer, 1, 8000), (inner, 2, 2000)]), end)
+        trace = loaded([e("B", 1), e("E", 5), e("B", 5), e("B", 7), e("E", 7), e("E", 9), e("B", 9, "b"),
+                        e("B", 9, "c"), e("E", 10, "b"), e("E", 12, "c")])
+        self.assertEqual(spans(trace), [("a", 1000, 4000), ("a", 5000, 4000), ("a", 7000, 0),
+                                        ("b", 9000, 1000), ("c", 9000, 3000)])
+        trace = loaded([e("B", 1), e("E", 2, "late"), e("B", 2, "late"), e("E", 9)])
+        self.assertEqual(spans(trace), [("a", 1000, 8000), ("late", 2000, 0)])
+
+    def test_end_of_another_name(self):
+        """It ends what has no end of its own."""
+        trace = loaded([e("B", 1, "f"), e("B", 2, "g"), e("E", 4, "g()"), e("E", 9, "f"), e("E", 9, "h")])
+        self.assertEqual(spans(trace), [("f", 1000, 8000), ("g", 2000, 2000)])
+        self.assertEqual(dict(trace.left_out), {"unmatched E event": 1})
+
     def test_objects(self):
         """An object lives from N to D; its snapshots are instants with what they hold."""
         trace = loaded([e("N", 1, "Layer", id="0xf"),

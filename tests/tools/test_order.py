@@ -25,10 +25,14 @@ COMMANDS = (["report"], ["report", "--verdict"], ["report", "--json", "out.json"
 FOREIGN = [
     {"ph": "B", "name": "outer", "ts": 1, "args": {"a": [1, {"b": None}], "c": {}}}, {"ph": "B", "ts": 2},
     {"ph": "E", "ts": 3}, {"ph": "E", "ts": 9, "args": {"result": 7}},
+    {"ph": "B", "name": "whole", "ts": 10}, {"ph": "B", "name": "half", "ts": 10},     # of one tick: by name
+    {"ph": "E", "name": "half", "ts": 11}, {"ph": "E", "name": "whole", "ts": 12},
     {"ph": "X", "name": "x", "ts": 4, "dur": 2},
     {"ph": "b", "cat": "n", "id": 1, "name": "request", "ts": 2}, {"ph": "n", "cat": "n", "id": 1, "ts": 3},
     {"ph": "b", "cat": "n", "id": 1, "name": "part", "ts": 4, "args": {"n": 1}},
     {"ph": "e", "cat": "n", "id": 1, "name": "part", "ts": 5, "args": {"m": 2}},
+    {"ph": "b", "cat": "n", "id": 1, "name": "next", "ts": 5},
+    {"ph": "e", "cat": "n", "id": 1, "name": "next", "ts": 7},
     {"ph": "e", "cat": "n", "id": 1, "name": "request", "ts": 8},
     {"ph": "S", "id": "0x2", "name": "old", "ts": 1},
     {"ph": "T", "id": "0x2", "name": "step", "ts": 2}, {"ph": "F", "id": "0x2", "name": "old", "ts": 6},
@@ -130,6 +134,7 @@ class Order(unittest.TestCase):
         self.assertEqual(spans, {
             "outer": (1000, 8000, {"a": [1, {"b": "null"}], "c": "{}", "result": 7}), "": (2000, 1000, {}),
             "x": (4000, 2000, {}), "request": (2000, 6000, {}), "part": (4000, 1000, {"n": 1, "m": 2}),
+            "whole": (10000, 2000, {}), "half": (10000, 1000, {}), "next": (5000, 2000, {}),
             "old": (1000, 5000, {}), "second": (4000, 2000, {})})
         self.assertEqual(sorted(i.name for i in found.instants), ["", "mark", "step"])
         arrows = [(found.slices[a].name, found.slices[b].name) for a, b in found.arrows]

@@ -12,7 +12,7 @@ from ..base.numbers import DOUBLE_MAX, plain
 from ..base.strict_json import NotJson, shown
 from .foreign import place
 from .order import renumber_tracks, settle
-from .pairs import BEGINS, ENDS, STEPS, Pairs, id_of
+from .pairs import BEGINS, ENDS, STEPS, Pairs, id_of, name_of
 from .trace import Counter, Instant, Memory, Numbered, Track, kinds_by_name
 from .track_names import name_tracks
 
@@ -91,13 +91,13 @@ class EventReader(Pairs):
             self.last_ns = max(self.last_ns, ts + duration)
             self.span(ids, event, ts, duration, args)
             if phase == "B":
-                self.begun.setdefault(ids, []).append(len(self.trace) - 1)
+                self.marks.setdefault(ids, []).append((ts, False, name_of(event), len(self.trace) - 1))
             elif endless:
                 self.endless.append(len(self.trace) - 1)
             if "bind_id" in event:
                 self.bound_flow(event, ids, ts, self.trace.track[-1])
         elif phase == "E":
-            self.ended.setdefault(ids, []).append((ts, event.get("name"), plain(args)))
+            self.marks.setdefault(ids, []).append((ts, True, name_of(event), plain(args)))
         elif phase == "C":
             self.counter(ids, event, ts, args)
         elif type(phase) is str and phase and phase in "stf":

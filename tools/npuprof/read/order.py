@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The one order of what a JSON trace holds. The order of the events in the file means nothing in Chrome's
-format, so nothing here comes from it: tracks go by process and number, spans by track, start and length, and
+format, but for what pairs.py says of one tick, so nothing here comes from it: tracks go by process and number, spans by track, start and length, and
 what is equal in that by its kind, names and arguments.
 
 npuprof's own writer has its events in this order, nearly always: then nothing is moved.

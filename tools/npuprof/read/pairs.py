@@ -5,7 +5,6 @@ the ends of an arrow. What has no partner is counted in trace.left_out, or marke
 from collections import Counter
 
 from ..base.contract import INDEXES, UNFINISHED
-from .order import text_of
 from .track_names import AsyncId
 
 BEGINS, ENDS, STEPS = "bSN", "eFD", "nTp"      # of asynchronous events: nestable ones, older ones, objects
@@ -24,15 +23,56 @@ def id_of(event, pid):
             id_text(both["global" if is_global else "local"] if both.keys() & {"local", "global"} else None))
 
 
+def name_of(event):
+    """The name of a begin or an end; "": it has none."""
+    name = event.get("name")
+    return "" if name is None else str(name)
+
+
+def in_time(marks):
+    """The numbers of marks, which begin with their ns, by time. Why the file's order in a tick: nothing else
+    says what came first, and viewers take it, too."""
+    return sorted(range(len(marks)), key=lambda n: marks[n][0])
+
+
+def partners(marks, strict=False):
+    """For each mark the number of its partner; None: it has none. marks: (ns, does it end, name, ...) in the
+    order of the file.
+
+    An end belongs to what began last of its name or, without a name, to what began last. Of what is left, an
+    end may stand before its begin of the same tick. The rest goes by nesting alone, whatever its names are;
+    not if it is strict."""
+    found = [None] * len(marks)
+    order = in_time(marks)
+    behind = sorted(order, key=lambda n: marks[n][:2])
+    for numbers, by_name in ((order, True), (behind, True), (order, False))[:2 if strict else 3]:
+        left = [n for n in numbers if found[n] is None]
+        if not any(marks[n][1] for n in left):
+            break
+        begun, of_name = [], {}
+        for n in left:
+            ends, name = marks[n][1:3]
+            if not ends:
+                begun.append(n)
+                of_name.setdefault(name, []).append(n)
+                continue
+            stack = of_name.get(name, []) if by_name and name else begun
+            while stack and found[stack[-1]] is not None:
+                stack.pop()
+            if stack:
+                found[n] = stack.pop()
+                found[found[n]] = n
+    return found
+
+
 class Pairs:
     """Holds what waits for its partner. The class that uses it has trace, span() and column()."""
 
     def __init__(self):
-        self.begun = {}               # (pid, tid) -> rows of B events
-        self.ended = {}               # (pid, tid) -> (ns, name, arguments) of E events
+        self.marks = {}               # (pid, tid) -> (ns, is it E, name, the row of a B or arguments of an E)
         self.ends = {}                # (name, what tells the arrow from others) -> (ns, phase, track)
-        self.asyncs = {}              # what tells it from others -> (ns, ends, name, event, pid)
-        self.endless = []             # rows of X events without a dur
+        self.asyncs = {}              # what tells it from others -> (ns, does it end, name, (event, pid))
+        self.endless = []             # rows of X events without a dur, and of B events without an E
         self.last_ns = -2**63         # the end of the trace: of its last span, or its last event
 
     # ---- Arrows
@@ -71,30 +111,16 @@ class Pairs:
     # ---- B and E
 
     def close_begun(self):
-        """Finds the E of each B. At one time, what was begun before ends first."""
+        """Finds the E of each B."""
         trace = self.trace
-        for ids in self.ended.keys() - self.begun.keys():
-            trace.left_out["unmatched E event"] += len(self.ended[ids])
-        for ids, rows in self.begun.items():
-            marks = [(trace.start[i], 1, trace.text(i), text_of(trace._args.get(i)), i) for i in rows]
-            marks += [(ts, 0, str(name), text_of(args), (name, args))
-                      for ts, name, args in self.ended.get(ids, ())]
-            begun, waiting = [], []
-            for ts, begins, _, _, what in [*sorted(marks, key=lambda mark: mark[:4]), (None,) * 5]:
-                while waiting and waiting[0][0] != ts and begun:      # of no length: ends in the same tick
-                    self.close(begun.pop(), *waiting.pop(0))
-                if lost := sum(end[0] != ts for end in waiting):
-                    trace.left_out["unmatched E event"] += lost
-                waiting = [end for end in waiting if end[0] == ts]
-                if begins == 1:
-                    begun.append(what)
-                elif ts is not None and begun:
-                    self.close(begun.pop(), ts, what)
-                elif ts is not None:
-                    waiting.append((ts, what))
-            for i in begun:
-                trace.dur[i] = max(0, self.last_ns - trace.start[i])
-                trace.flags[i] |= UNFINISHED
+        for marks in self.marks.values():
+            for (ts, ends, _, what), partner in zip(marks, partners(marks)):
+                if ends and partner is None:
+                    trace.left_out["unmatched E event"] += 1
+                elif ends:
+                    self.close(marks[partner][3], ts, what)
+                elif partner is None:
+                    self.endless.append(what)
         for i in self.endless:
             trace.dur[i] = max(0, self.last_ns - trace.start[i])
             trace.flags[i] |= UNFINISHED
@@ -102,8 +128,8 @@ class Pairs:
     def close(self, i, ts, end):
         """The E of a B: its time, and its arguments are the span's, too."""
         trace = self.trace
-        trace.dur[i] = max(0, ts - trace.start[i])
-        for key, value in end[1].items():
+        trace.dur[i] = ts - trace.start[i]
+        for key, value in end.items():
             trace._args.setdefault(i, {})[key] = value
             if key in INDEXES and type(value) is int and -2**63 < value < 2**63:
                 self.column(key, len(trace))[i] = value
@@ -112,26 +138,29 @@ class Pairs:
 
     def asynchronous(self, event, phase, ids, ts):
         """A begin or an end. Of the older ones and of objects, those of another name are other ones."""
-        name = str(event.get("name", ""))
+        name = name_of(event)
         key = "be" if phase in "be" else phase in "SF", "" if phase in "be" else name, \
             str(event.get("cat", "")) if phase not in "ND" else "", *id_of(event, ids[0])
-        self.asyncs.setdefault(key, []).append((ts, phase in ENDS, name, event, ids[0]))
+        self.asyncs.setdefault(key, []).append((ts, phase in ENDS, name, (event, ids[0])))
 
     def join_asyncs(self):
-        """Makes spans of asynchronous begins and ends; those of one name are on one track."""
-        for found in self.asyncs.values():
-            begun = []
-            for ts, ends, name, event, pid in sorted(found, key=lambda f: (*f[:3], text_of(f[3]))):
-                if not ends:
-                    track = begun[0][2] if begun else AsyncId(name or "async")
-                    begun.append((ts, event, track, pid))
-                elif begun:
-                    self.async_span(*begun.pop(), event.get("args"), ts)
-                else:
-                    phase = event["ph"]
-                    self.trace.left_out[f"unmatched {phase} event"] += 1
-            for left in begun:
-                self.async_span(*left, {"unfinished": True}, self.last_ns)
+        """Makes spans of asynchronous begins and ends. Those of one name are on one track, and on it what
+        begins inside them. Why strict: two steps of an id may overlap, so an end is only that of its name."""
+        for marks in self.asyncs.values():
+            found, begun, track = partners(marks, strict=True), 0, None
+            for n in in_time(marks):
+                ts, ends, name, (event, pid) = marks[n]
+                partner = None if found[n] is None else marks[found[n]]
+                if ends:
+                    begun -= partner is not None
+                    self.trace.left_out[f"unmatched {event['ph']} event"] += partner is None
+                    continue
+                track = track if begun > 0 else AsyncId(name or "async")
+                begun += 1
+                end, more = (partner[0], partner[3][0].get("args")) if partner else (
+                    self.last_ns, {"unfinished": True})
+                self.async_span(ts, event, track, pid, more, end)
+        self.trace.left_out += Counter()            # without zeros
 
     def async_span(self, start, event, track, pid, more, end):
         args = {key: value for part in (event.get("args"), more) if type(part) is dict
