@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import pathlib
 import re
 import subprocess
@@ -317,6 +318,24 @@ class Check(unittest.TestCase):
     def test_text_from_the_trace_cannot_break_a_line(self):
         lines = self.check(replaced('"cat":"host"', '"cat":["\\u001b[31m\\n\u2028"]'))[1]
         self.assertTrue(all(line.isprintable() and line.isascii() for line in lines), lines)
+
+
+    def pairs(self, *marks):
+        """What is said of the pairs in a file of such events: (phase, ts, name)."""
+        events = [{"ph": phase, "ts": ts, "pid": 1, "tid": 1, "dur": 1, "name": name}
+                  for phase, ts, name in (*marks, ("X", 20, "x"))]
+        return [line.partition("): ")[2] for line in self.check(json.dumps(events))[1]
+                if re.search("begin-end|overlap", line)]
+
+    def test_pairs_as_they_are_read(self):
+        """By name, and in one tick as they stand in the file."""
+        self.assertEqual(self.pairs(("B", 1, "a"), ("B", 1, "b"), ("E", 3, "a"), ("E", 9, "b")), [])
+        self.assertEqual(self.pairs(("B", 1, "a"), ("B", 2, "b"), ("E", 5, "a"), ("E", 9, "b")),
+                         ["overlap: 2000 to 9000 ns runs past event 0, which ends at 5000"])
+        self.assertEqual(self.pairs(("B", 1, "a"), ("E", 5, "a"), ("B", 5, "a"), ("E", 9, "a")), [])
+        self.assertEqual(self.pairs(("B", 5, "a"), ("E", 5, "a")),
+                         ["begin-end: E closes event 0 of the same ts: in a file with X events, viewers put "
+                          "ends first"])
 
 
 class Command(unittest.TestCase):

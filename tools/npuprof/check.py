@@ -37,6 +37,7 @@ from .read import load
 from .read.database import MAGIC
 from .read.foreign import file_of
 from .read.image import opened, refuse_other
+from .read.pairs import name_of, partners
 
 PRINTED_PER_RULE = 10
 DEPTH_MAX = 512               # viewers drop deeper slices
@@ -97,7 +98,7 @@ class Checker:
         self.findings = findings
         self.add = findings.add
         self.slices = defaultdict(list)   # thread -> (start, -end, event): sorts as the viewers do
-        self.begin_end = defaultdict(list)  # thread -> (ts, event, phase, name)
+        self.begin_end = defaultdict(list)  # thread -> (ts, is it E, name, event)
         self.flows = []                   # (ts, event, phase, thread, (id, cat, name))
         self.has_complete = False         # there are X events
         self.processes, self.process_names, self.thread_names = set(), set(), set()
@@ -141,7 +142,7 @@ class Checker:
             if dur is not None:
                 self.slices[thread].append((ts, -(ts + dur), index))
         elif phase in "BE":
-            self.begin_end[thread].append((ts, index, phase, name))
+            self.begin_end[thread].append((ts, phase == "E", name_of(event), index))
         elif phase == "C":
             self.counter(index, args)
         elif phase in "stf":
@@ -248,22 +249,19 @@ class Checker:
 
     def pair(self, thread, marks):
         """Makes slices of B and E events."""
-        # Why: at the same ts, viewers put ends first, but only in a file with X events.
-        marks.sort(key=lambda mark: (mark[0], self.has_complete and mark[2] == "B", mark[1]))
-        begun = []
-        for ts, index, phase, name in marks:
-            if phase == "B":
-                begun.append((ts, index, name))
-            elif not begun:
-                self.add("begin-end", "E where no B is open (at one ts, ends come first)", index)
-            else:
-                start, begin, begin_name = begun.pop()
-                if name not in (None, begin_name):
+        for (ts, ends, name, index), partner in zip(marks, partners(marks)):
+            if partner is None:
+                self.add("begin-end", "E where no B is open" if ends else f"B {shown(name)} is never closed",
+                         index)
+            elif ends:
+                start, _, begin_name, begin = marks[partner]
+                if name not in ("", begin_name):
                     self.add("begin-end", f"E {shown(name)} closes B {shown(begin_name)}, event {begin}",
                              index)
+                elif self.has_complete and start == ts:
+                    self.add("begin-end", f"E closes event {begin} of the same ts: in a file with X events, "
+                                          "viewers put ends first", index)
                 self.slices[thread].append((start, -ts, begin))
-        for start, begin, name in begun:
-            self.add("begin-end", f"B {shown(name)} is never closed", begin)
 
     def nest(self, slices):
         """Tests that slices nest. Returns the starts and ends of the time that they cover."""
