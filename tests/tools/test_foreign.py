@@ -1,5 +1,6 @@
 # test: time=200 - other tools' traces: Chrome JSON of any kind, Kineto, ONNX Runtime, XProf, IREE, ExecuTorch
 # SPDX-License-Identifier: MIT
+import itertools
 import json
 import pathlib
 import random
@@ -17,6 +18,7 @@ from npuprof.base.contract import DEVICE, INFERENCE, OPERATOR, UNFINISHED
 from npuprof.base.messages import Refused
 from npuprof.report.command import json_of
 from npuprof.tables.executions import npu_operators
+from npuprof.tables.spans import Spans
 
 FILES = {"kineto.json": made.kineto, "onnx.json": made.onnx, "xprof.json.gz": made.xprof,
          "iree.ireeprof": made.iree, "et.etdp": made.etdump}
@@ -97,6 +99,26 @@ class Chrome(unittest.TestCase):
         trace = loaded([e("B", 1, "f"), e("B", 2, "g"), e("E", 4, "g()"), e("E", 9, "f"), e("E", 9, "h")])
         self.assertEqual(spans(trace), [("f", 1000, 8000), ("g", 2000, 2000)])
         self.assertEqual(dict(trace.left_out), {"unmatched E event": 1})
+
+    def test_self_time_of_spans_that_overlap(self):
+        """Each moment of a thread is that of one span, the latest begun: together they are what is busy."""
+        trace = loaded([e("X", 0, "alpha", dur=14), e("X", 1, "beta", dur=12), e("X", 7, "epsilon")])
+        self.assertEqual(list(trace.own_ns), [1000, 6000, 7000])
+        chance = random.Random(3)
+        for _ in range(30):
+            trace = loaded([e("X", chance.randrange(30), chance.choice("abc"), dur=chance.randrange(20),
+                              tid=chance.choice((1, 2))) for _ in range(chance.randrange(1, 20))])
+            own = [0] * len(trace)
+            rows = range(len(trace))
+            for track, ns in itertools.product((0, 1), range(0, 50000, 1000)):
+                on = [i for i in rows if trace.track[i] == track and 0 <= ns - trace.start[i] < trace.dur[i]]
+                if on:
+                    own[max(on, key=lambda i: (trace.start[i], i))] += 1000
+            self.assertEqual(list(trace.own_ns), own)
+            self.assertEqual(sum(Spans(trace, trace.name, trace.names).self_ns), sum(own))
+            del trace.own_ns
+            with unittest.mock.patch.object(loops.native, "library", lambda: None):
+                self.assertEqual(list(trace.own_ns), own)
 
     def test_objects(self):
         """An object lives from N to D; its snapshots are instants with what they hold."""

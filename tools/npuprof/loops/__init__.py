@@ -10,12 +10,12 @@ from . import native
 from .columns import (latest, moved, nest, nest_by_id, nest_devices, on_tracks, permuted, placed, roots_of,
                       row_order, set_kinds, steps_on, tracks_with, turns, warm_up)
 from .finder import Finder
-from .groups import executions, grouped, own_time, runs
+from .groups import executions, grouped, own_time, runs, sums
 from .inside import Executions, Inside
 from .intervals import Intervals, busy, merged, minus
 from .native import Reader
 
 __all__ = ["Executions", "Finder", "Inside", "Intervals", "Reader", "busy", "executions", "grouped",
            "latest", "merged", "minus", "moved", "native", "nest", "nest_by_id", "nest_devices", "on_tracks",
-           "own_time", "permuted", "placed", "roots_of", "row_order", "runs", "set_kinds", "steps_on",
+           "own_time", "permuted", "placed", "roots_of", "row_order", "runs", "set_kinds", "steps_on", "sums",
            "tracks_with", "turns", "warm_up"]

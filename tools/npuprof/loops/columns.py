@@ -113,13 +113,21 @@ def permuted(column, order):
     return out
 
 
-def row_order(track, start, dur, bases):
-    """The rows by base track, start and length, the longest first; the (first, end) of those that are equal
-    in that, by place; and whether it is another order than theirs. bases: of each track."""
-    count, of_track, tracks = len(start), array("I", bases), len(bases)
+def by_start(track, start, dur, bases):
+    """Of each row its base track; and the rows by that, start and length, the longest first. bases: by track.
+    """
+    count, tracks = len(start), len(bases)
     base, ends, order = zeros("I", count), zeros("q", tracks), zeros("i", count)
-    call(kernels.permute_ints, count, track, of_track, base)
+    call(kernels.permute_ints, count, track, array("I", bases), base)
     call(kernels.by_track, count, base, start, dur, tracks, ends, order)
+    return base, order
+
+
+def row_order(track, start, dur, bases):
+    """The rows of by_start(); the (first, end) of those that are equal in it, by place; and whether it is
+    another order than theirs."""
+    count = len(start)
+    base, order = by_start(track, start, dur, bases)
     pairs = zeros("q", 2 * call(kernels.equal_rows, count, base, start, dur, order, None))
     call(kernels.equal_rows, count, base, start, dur, order, pairs)
     return order, list(zip(pairs[::2], pairs[1::2])), bool(call(kernels.is_moved, count, order))

@@ -4,6 +4,7 @@
 from array import array
 
 from . import kernels
+from .columns import by_start
 from .native import call, zeros
 
 
@@ -46,8 +47,18 @@ def grouped(key, keys, dur):
     return [view[first:last] for first, last in zip([0, *ends], ends)]
 
 
-def own_time(key, dur, parents, track, host, totals):
-    """Totals by key minus the durations of children on host tracks. host: bytes by track."""
-    own = array("q", totals)
-    call(kernels.own_time, len(dur), key, dur, parents, track, host, own)
+def own_time(track, start, dur, bases, stack_of):
+    """Of all rows: on a stack, each moment is that of the latest begun span of those that are open, so that
+    no two share one; beside the stacks a span has all its time. bases, stack_of: by track, its base, and the
+    base whose stack it shares or -1."""
+    count = len(dur)
+    (_, order), own = by_start(track, start, dur, bases), zeros("q", count)
+    call(kernels.own_time, count, order, track, start, dur, array("i", stack_of), zeros("i", count), own)
     return own
+
+
+def sums(key, keys, values):
+    """The sum by key, from 0 to keys - 1, of a value of each span."""
+    out = zeros("q", keys)
+    call(kernels.sums, len(values), key, values, out)
+    return out

@@ -304,10 +304,37 @@ def grouped(n, key: U32, keys, dur: I64, ends: I64, out: I64):
         sort(out, ends[k - 1] if k else 0, ends[k])
 
 
-def own_time(n, key: U32, dur: I64, parents: I32, track: U32, host: U8, own: I64):
+def own_time(n, order: I32, track: U32, start: I64, dur: I64, stack_of: I32, below: I32, own: I64):
+    """order: by stack and start. A stack is its newest row and those below it; its time is given up to `now`.
+    """
+    top = -1
+    last = -1
+    now = 0
+    for k in range(n + 1):
+        i = order[k] if k < n else -1
+        stack = stack_of[track[i]] if k < n else -1
+        while top >= 0:
+            end = start[top] + dur[top]
+            if stack == last and end > start[i]:
+                own[top] += start[i] - now
+                break
+            if end > now:
+                own[top] += end - now
+                now = end
+            top = below[top]
+        if k < n:
+            if stack < 0:
+                own[i] = dur[i]
+            else:
+                below[i] = top
+                top = i
+                now = start[i]
+        last = stack
+
+
+def sums(n, key: U32, values: I64, out: I64):
     for i in range(n):
-        if parents[i] >= 0 and host[track[i]]:
-            own[key[parents[i]]] -= dur[i]
+        out[key[i]] += values[i]
 
 
 # ---- Intervals

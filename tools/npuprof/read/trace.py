@@ -296,10 +296,17 @@ class Trace:
         if self.ids:
             return loops.nest_by_id(self.ids[1], self.ids[2])
         # All tracks of a thread share its stack.
-        parents = loops.nest(self.track, self.start, self.dur,
-                             [t.base if t.kind == "thread" else -1 for t in self.tracks])
+        parents = loops.nest(self.track, self.start, self.dur, self._stacks())
         self._nest_devices(parents)
         return parents
+
+    def _stacks(self):
+        return [t.base if t.kind == "thread" else -1 for t in self.tracks]
+
+    @functools.cached_property
+    def own_ns(self):
+        """Of all rows: the time without what is inside them; see loops.own_time()."""
+        return loops.own_time(self.track, self.start, self.dur, [t.base for t in self.tracks], self._stacks())
 
     @functools.cached_property
     def callers(self):

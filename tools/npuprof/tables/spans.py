@@ -19,8 +19,7 @@ class Spans:
         self.texts = texts
         self.durations = loops.grouped(column, len(texts), trace.dur)
         self.totals = [sum(durations) for durations in self.durations]
-        host = bytearray(track.kind == "thread" for track in trace.tracks)
-        self.self_ns = loops.own_time(column, trace.dur, trace.parents, trace.track, host, self.totals)
+        self.self_ns = loops.sums(column, len(texts), trace.own_ns)
         # An execution's self time is without the union of its spans. Why the union: engines run at the same
         # time.
         groups, inside = trace.executions[0], ()
