@@ -169,6 +169,12 @@ class Chrome(unittest.TestCase):
         self.assertEqual([(c.name, c.values) for c in trace.counters], [("c [1]", [1]), ("c [2]", [2.5])])
         self.assertEqual(dict(trace.left_out), {"counter event without a number": 1})
 
+    def test_counters_of_one_tick(self):
+        """The last in the file is what holds from there on."""
+        events = [e("C", ts, "c", args={"v": v}) for ts, v in ((1, 9), (1, 2), (1, 5), (0, 7))]
+        for order in events, events[:3], events[3:] + events[:3]:
+            self.assertEqual(loaded([e("X", 0, dur=1), *order]).counters[0].values[-3:], [9, 2, 5])
+
     def test_cut_off(self):
         """An array may end anywhere: all whole events are read, and a part of one is counted."""
         events = [e("X", n, f"n{n}", dur=1, args={"deep": {"list": [n, {"x": "}"}]}}) for n in range(6)]

@@ -58,9 +58,24 @@ def outputs(document, words):
     return done.returncode, said, done.stderr, files
 
 
+def shuffle(events, seed, event_of=dict):
+    """In place. Counters of one tick stay in their order: the last of them holds. event_of: what gives the
+    event of an element."""
+    def tick(element):
+        event = event_of(element)
+        return event.get("ts") if event.get("ph") == "C" else None
+    counters = {}
+    for element in events:
+        counters.setdefault(tick(element), []).append(element)
+    random.Random(seed).shuffle(events)
+    for n, element in enumerate(events):
+        if tick(element) is not None:
+            events[n] = counters[tick(element)].pop(0)
+
+
 def shuffled(document, seed):
     events = list(document["traceEvents"])
-    random.Random(seed).shuffle(events)
+    shuffle(events, seed)
     return document | {"traceEvents": events}
 
 
@@ -69,7 +84,7 @@ def shuffled_lines(text, seed):
     head, rest = text.split("\n", 1)
     body, tail = rest.split("\n]", 1)
     lines = body.split(",\n")
-    random.Random(seed).shuffle(lines)
+    shuffle(lines, seed, json.loads)
     return f"{head}\n" + ",\n".join(lines) + f"\n]{tail}"
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The one order of what a JSON trace holds. The order of the events in the file means nothing in Chrome's
-format, but for what pairs.py says of one tick, so nothing here comes from it: tracks go by process and number, spans by track, start and length, and
-what is equal in that by its kind, names and arguments.
+format, but in one tick for the pairs of pairs.py and the values of a counter. So nothing else comes from it:
+tracks go by process and number, spans by track, start and length, and what is equal in that by its kind,
+names and arguments.
 
 npuprof's own writer has its events in this order, nearly always: then nothing is moved.
 """
@@ -9,7 +10,7 @@ npuprof's own writer has its events in this order, nearly always: then nothing i
 import json
 from array import array
 from itertools import islice, takewhile
-from operator import gt
+from operator import gt, itemgetter
 
 from .. import loops
 from ..base.contract import DEVICE, INFERENCE, OPERATOR, RECORD, SPAN, WARM_UP
@@ -82,8 +83,9 @@ def settle(trace):
         trace.reorder(order)
     trace.counters.sort(key=lambda c: (*track_key(c.pid, 0), c.name, c.key))
     for counter in trace.counters:
-        if any(map(gt, counter.ts, islice(counter.ts, 1, None))) or len(set(counter.ts)) < len(counter.ts):
-            samples = sorted(zip(counter.ts, counter.values))
+        if any(map(gt, counter.ts, islice(counter.ts, 1, None))):
+            # Of one tick the last in the file holds from there on: nothing else says so.
+            samples = sorted(zip(counter.ts, counter.values), key=itemgetter(0))
             counter.ts[:], counter.values[:] = ([s[0] for s in samples], [s[1] for s in samples])
     trace.memory[:] = chained(trace.memory)
     trace.instants.sort(key=lambda i: (i.ts, i.track, i.name, i.cat, text_of(i.args)))
