@@ -7743,6 +7743,13 @@ NPUPROF_OWN_ static bool npuprof_os_are_one_(const struct stat *a, const struct 
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Names the file behind a descriptor; 0: it is closed. */
+NPUPROF_OWN_ static uint64_t npuprof_os_file_(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) ? 0 : (uint64_t)st.st_dev * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)st.st_ino;
+}
+
 /* Does this path still lead to the file behind fd? */
 NPUPROF_OWN_ static bool npuprof_os_is_at_(int fd, const char *path)
 {
@@ -8400,6 +8407,10 @@ NPUPROF_OWN_ static int npuprof_os_create_(const char *path, int *fd)
     return *fd < 0 ? errno : 0;
 }
 
+/* Why always the same: the C library ends a program that closes a number which is not open. So none closes
+   all numbers there are. */
+NPUPROF_OWN_ static uint64_t npuprof_os_file_(int fd) { return (void)fd, 1; }
+
 NPUPROF_OWN_ static int npuprof_os_open_(const char *path, int *fd)
 {
     const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
@@ -8756,6 +8767,17 @@ NPUPROF_OWN_ static void npuprof_os_huge_pages_(void *memory, size_t bytes)
     (void)memory;
     (void)bytes;
 #endif
+}
+
+/* Is this number, which the library holds for long, still that of its own file? file: what npuprof_os_file_()
+   said when it was opened. Why the question: a program may close all numbers, as daemons do, and get this one
+   for a file of its own. Ask before each use. What another thread of it does between that and the use is not
+   seen. */
+NPUPROF_OWN_ static bool npuprof_os_is_still_(int fd, uint64_t file) { return npuprof_os_file_(fd) == file; }
+
+NPUPROF_OWN_ static void npuprof_os_close_held_(int fd, uint64_t file)
+{
+    if (npuprof_os_is_still_(fd, file)) (void)npuprof_os_close_(fd);
 }
 
 /* The result of a public function for 0 or an errno value. */
@@ -13431,6 +13453,7 @@ static struct {
 static struct {
     size_t bytes;                  /* 0: none is */
     int fd;                        /* holds the lock of that file */
+    uint64_t file;                 /* which that is (npuprof_os_file_()) */
     char pattern[1024];
 } npuprof_path_arena_;
 
@@ -13584,6 +13607,7 @@ NPUPROF_OWN_ static int npuprof_path_map_arena_(const char *pattern, size_t byte
         return error;
     }
     npuprof_path_arena_.fd = fd;
+    npuprof_path_arena_.file = npuprof_os_file_(fd);
     npuprof_path_arena_.bytes = bytes;
     *memory = mapped;
     return 0;
@@ -23827,7 +23851,7 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
     uint8_t *const old = s->base;
     const size_t bytes = npuprof_path_arena_.bytes;
     void *memory = NULL;
-    (void)npuprof_os_close_(npuprof_path_arena_.fd);
+    npuprof_os_close_held_(npuprof_path_arena_.fd, npuprof_path_arena_.file);
     npuprof_path_arena_.bytes = 0;
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);

@@ -24,6 +24,7 @@ static struct {
 static struct {
     size_t bytes;                  /* 0: none is */
     int fd;                        /* holds the lock of that file */
+    uint64_t file;                 /* which that is (npuprof_os_file_()) */
     char pattern[1024];
 } npuprof_path_arena_;
 
@@ -177,6 +178,7 @@ static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart
         return error;
     }
     npuprof_path_arena_.fd = fd;
+    npuprof_path_arena_.file = npuprof_os_file_(fd);
     npuprof_path_arena_.bytes = bytes;
     *memory = mapped;
     return 0;

@@ -46,6 +46,17 @@ static void npuprof_os_huge_pages_(void *memory, size_t bytes)
 #endif
 }
 
+/* Is this number, which the library holds for long, still that of its own file? file: what npuprof_os_file_()
+   said when it was opened. Why the question: a program may close all numbers, as daemons do, and get this one
+   for a file of its own. Ask before each use. What another thread of it does between that and the use is not
+   seen. */
+static bool npuprof_os_is_still_(int fd, uint64_t file) { return npuprof_os_file_(fd) == file; }
+
+static void npuprof_os_close_held_(int fd, uint64_t file)
+{
+    if (npuprof_os_is_still_(fd, file)) (void)npuprof_os_close_(fd);
+}
+
 /* The result of a public function for 0 or an errno value. */
 static npuprof_result npuprof_os_result_(int error)
 {

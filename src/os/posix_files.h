@@ -27,6 +27,13 @@ static bool npuprof_os_are_one_(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Names the file behind a descriptor; 0: it is closed. */
+static uint64_t npuprof_os_file_(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) ? 0 : (uint64_t)st.st_dev * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)st.st_ino;
+}
+
 /* Does this path still lead to the file behind fd? */
 static bool npuprof_os_is_at_(int fd, const char *path)
 {

@@ -178,6 +178,10 @@ static int npuprof_os_create_(const char *path, int *fd)
     return *fd < 0 ? errno : 0;
 }
 
+/* Why always the same: the C library ends a program that closes a number which is not open. So none closes
+   all numbers there are. */
+static uint64_t npuprof_os_file_(int fd) { return (void)fd, 1; }
+
 static int npuprof_os_open_(const char *path, int *fd)
 {
     const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;

@@ -103,7 +103,7 @@ static void npuprof_fork_leave_parent_(void)
     uint8_t *const old = s->base;
     const size_t bytes = npuprof_path_arena_.bytes;
     void *memory = NULL;
-    (void)npuprof_os_close_(npuprof_path_arena_.fd);
+    npuprof_os_close_held_(npuprof_path_arena_.fd, npuprof_path_arena_.file);
     npuprof_path_arena_.bytes = 0;
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
