@@ -24,20 +24,28 @@
 static struct {
     npuprof_sink sink;             /* the program's, or our own file's; write is NULL: none yet */
     bool begun;                    /* the header is out */
-    /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    /* Nothing more can be sent: a part of a block is out and cannot be taken back, or the program has closed
+       our file. */
     bool broken;
     int fd;                        /* of our own file; -1: there is none */
+    uint64_t file;                 /* which that is (npuprof_os_file_()) */
     uint32_t table_sent;           /* bytes of the table that are out */
     uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, NPUPROF_OK };
+
+/* May the next block go out: has the program left us the number of our own file? */
+static bool npuprof_stream_is_ours_(void)
+{
+    return npuprof_stream_.fd < 0 || npuprof_os_is_still_(npuprof_stream_.fd, npuprof_stream_.file);
+}
 
 /* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
    create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
 static void npuprof_stream_forget_(void)
 {
-    if (npuprof_stream_.fd >= 0) (void)npuprof_os_close_(npuprof_stream_.fd);
+    if (npuprof_stream_.fd >= 0) npuprof_os_close_held_(npuprof_stream_.fd, npuprof_stream_.file);
     else if (npuprof_stream_.sink.write && npuprof_arena_.when_full == NPUPROF_STREAM)
         npuprof_arena_.when_full = NPUPROF_KEEP_OLDEST;
     memset(&npuprof_stream_, 0, sizeof npuprof_stream_);
@@ -60,6 +68,7 @@ static int npuprof_stream_open_file_(void)
             *fd = -1;
         }
     }
+    npuprof_stream_.file = npuprof_os_file_(*fd);
     npuprof_stream_.sink.write = error ? NULL : npuprof_os_write_;
     npuprof_stream_.sink.user = fd;
     return error;
@@ -70,7 +79,8 @@ static int npuprof_stream_open_file_(void)
 static void npuprof_stream_fail_(int error)
 {
     if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
-        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.sent);
+        npuprof_stream_.broken =
+            !npuprof_stream_is_ours_() || !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.sent);
     if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
 }
 
@@ -81,7 +91,8 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ 
     npuprof_block_writer_ b;
     char buffer[1024];
     uint32_t table_sent = npuprof_stream_.table_sent;
-    int error = npuprof_stream_.broken ? EPIPE : npuprof_stream_.sink.write ? 0 : npuprof_stream_open_file_();
+    int error = npuprof_stream_.broken || !npuprof_stream_is_ours_() ? EPIPE
+        : npuprof_stream_.sink.write ? 0 : npuprof_stream_open_file_();
     if (!error) {
         npuprof_block_begin_writer_(&b, npuprof_stream_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
         if (!npuprof_stream_.begun) npuprof_block_put_header_(&b, im);
