@@ -78,17 +78,18 @@ NPUPROF_HOT_ static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u
     return (uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_;
 }
 
-/* Where a span that moved away from chunk `index` is now: its unit, and its chunk. NULL: not in the image. */
+/* Where a span that moved away from chunk `index` is now: its unit. NULL: not in the image. *home: its chunk,
+   or the last one on the way there; stays if there is none. */
 static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index,
                                                          uint64_t position, const npuprof_chunk_ **home)
 {
     while ((index = npuprof_image_next_chunk_(im, index)) != 0) {
-        *home = npuprof_image_chunk_(im, --index);
-        const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(*home + 1);
-        const npuprof_unit_ *const end =
-            u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
+        const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, --index);
+        const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(chunk + 1);
+        const npuprof_unit_ *const end = u + (chunk->moved_units < im->units ? chunk->moved_units & ~1u : 0);
         while (u < end && npuprof_unit_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
         if (u == end) return NULL;
+        *home = chunk;
         if (npuprof_unit_load_id_(u) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
     }
     return NULL;

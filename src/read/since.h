@@ -176,15 +176,14 @@ static bool npuprof_read_look_(npuprof_read_ *r, npuprof_read_open_ *e, uint32_t
 {
     const npuprof_image_ *const im = &r->image;
     const npuprof_unit_ *u = npuprof_read_find_(im, e, owner);
-    const npuprof_chunk_ *home;
+    const npuprof_chunk_ *home = npuprof_image_chunk_(im, e->home - 1);
     if (!u) return false;
     const uint64_t end = npuprof_unit_load_w1_(u);
     /* Why the id behind the end: a span that moves away in between is seen to have moved. */
     if (npuprof_unit_load_id_(u) == NPUPROF_CONTROL_MOVED_AWAY_) {
         u = npuprof_cursor_follow_moved_(im, e->home - 1, e->position, &home);
-        if (!u) return true;               /* the way to there is not known yet */
         e->home = npuprof_chunk_index_(home) + 1;
-        return npuprof_read_look_(r, e, owner);
+        return !u || npuprof_read_look_(r, e, owner);    /* !u: the rest of the way is not known yet */
     }
     if (end != NPUPROF_END_OPEN_) e->end = end & ~NPUPROF_END_CUT_;
     return true;
@@ -319,7 +318,7 @@ static bool npuprof_read_leave_(npuprof_read_ *r, npuprof_read_slot_ *s, uint64_
 {
     while (s->open) {
         npuprof_read_open_ *const e = npuprof_read_open_at_(r, s->open);
-        const bool is_there = e->end != UINT64_MAX || npuprof_read_look_(r, e, owner);
+        const bool is_there = e->passed || npuprof_read_look_(r, e, owner);
         if (is_there && e->end > at) return true;
         if (is_there && e->end == at && (!span || e->start == at)) return true;
         if (is_there && !e->passed && !npuprof_read_put_noted_(r, s, e, owner)) return false;
@@ -359,9 +358,9 @@ static bool npuprof_read_record_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32
     return true;
 }
 
-/* Goes to a chunk of the slot, index + 1. Spans that were open when it began are in it. The others that are
-   noted have ended, and are gone if their chunk is. If chunks before it are gone, spans that were never
-   looked at may be in it, too. */
+/* Goes to a chunk of the slot, index + 1. Spans that were open when it began are in it: noted ones whose
+   chunk is gone go on from there, and other ones are gone. If chunks before it are gone, spans that were
+   never looked at may be in it, too. */
 static void npuprof_read_enter_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32_t number, uint32_t owner)
 {
     const npuprof_image_ *const im = &r->image;
@@ -369,10 +368,10 @@ static void npuprof_read_enter_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32_
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     for (uint32_t *link = &s->open; *link;) {
         npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);
-        const uint32_t was = e->home;
-        e->home = number;
-        if (!npuprof_read_find_(im, e, owner)) e->home = was;
-        if (npuprof_read_find_(im, e, owner)) link = &e->next;
+        /* Why a look: the way to where it is now is walked once, not from each chunk anew. */
+        const bool is_there = npuprof_read_look_(r, e, owner);
+        if (!is_there) e->home = number;
+        if (is_there || npuprof_read_find_(im, e, owner)) link = &e->next;
         else npuprof_read_forget_(r, link);
     }
     for (uint32_t i = 0; i + 1 < chunk->moved_units; i += 2) {
