@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import helpers
 from npuprof.analysis import compare
-from npuprof.diff import Run, tested
+from npuprof.diff import Run
 from planted.cases import BASE, QUICK, TOKENIZE
 from planted.model import Instr, chance, simulate
 from planted.programs import capped, ops
@@ -23,7 +23,7 @@ def trace_of(model, name, error=0, **form):
 def explained(before, after, error=0, **form):
     """({(kind, owner): row as a dict}, the Table, the difference of the means straight from the files)"""
     paths = trace_of(before, "before.json", error), trace_of(after, "after.json", error, **form)
-    table = compare.table(*([Run(path)] for path in paths), tested)
+    table = compare.table(*([Run(path)] for path in paths))
     means = []
     for path in paths:
         durations = [Fraction(str(e["dur"])) * 1000 for e in json.loads(path.read_text())["traceEvents"]
@@ -68,6 +68,18 @@ class Effects(unittest.TestCase):
         self.assertEqual(rows["notice", "notice"]["time"], 3000)
         self.assertEqual(rows["host", "tokenize"]["verdict"], "sure")
         self.assertEqual(rows["host", "prepare"]["verdict"], "not told from noise")
+
+    def test_means(self):
+        """1 % faster, with a few long ones: faster by the ranks, and the mean is higher by chance."""
+        def times(base, long):
+            return lambda i: base + chance(base, "prepare", i).randrange(200) + 40_000 * (i % 50 in long)
+        few, many = (BASE.but(n=200, before=(("prepare", times(*how)), ("", 40)))
+                     for how in ((10_000, (7,)), (9700, (7, 9))))
+        rows, _, _ = explained(few, many)
+        row = rows["host", "prepare"]
+        self.assertGreater(row["delta"], 0)
+        self.assertEqual(row["verdict"], "not told from noise")
+        self.assertGreater(row["p"], 0.05)
 
     def test_count_and_time(self):
         """One operator comes three times instead of twice, another one takes longer."""

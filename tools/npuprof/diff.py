@@ -4,18 +4,20 @@
 It compares spans by name, host and device apart, without warm-up and unfinished spans; and NPU Run and NPU
 IoWait of the executions. For each it prints:
   the medians (or --of p90, p99)
-  the change in percent with its 95 % interval: bootstrap of both sides, 2000 times, with a fixed seed
-  p, the probability of ranks this far apart if nothing had changed: Mann-Whitney U, two-sided, normal
-  approximation with corrections for ties and continuity, and Holm's correction for the number of names
-  slower or faster if p < 0.05; nothing is said about fewer than 4 spans on a side
+  the change in percent with its 95 % interval, from the binomial distribution of how many spans are below
+  p, the probability of samples this far apart if that percentile had not changed; of a median that of their
+  ranks (Mann and Whitney's U), which sees smaller changes; with Holm's correction for the number of names
+  slower or faster if p < 0.05 and the interval is on one side of 0; nothing is said about fewer spans on a
+  side than give an interval: 5 for p50, 29 for p90, 299 for p99
 
 Then come spans and operators that only some runs have: those that came, and those that went. What only some
 runs of a side have is told as that: it may be chance.
 
 Then it says where the difference of the mean inference comes from: operators, transfers, host spans, start
 latency, notice, other jobs in the queue, each with a count effect (more or fewer of them), a clock effect
-(the whole device by one factor) and a time effect. The rows add up to the difference exactly. Last it names
-what else differs: versions, devices, warm-up, losses.
+(the whole device by one factor) and a time effect. The rows add up to the difference exactly. Each is sure if
+means so far apart are no chance; a mean may rise while the median falls. Last it names what else differs:
+versions, devices, warm-up, losses.
 
 It assumes that the spans of a name are independent. Spans of one run share its clock rates, caches and
 neighbours, so a small p says that these two runs differ. To say it of two programs, record each more than
@@ -29,13 +31,14 @@ or with --fail-above no span comes often enough to tell.
 
 import gc
 import math
-import random
 import re
 from array import array
 from collections import namedtuple
 
 from . import loops
 from .analysis import compare as attribution
+from .analysis import evidence
+from .analysis.evidence import percent_of
 from .analysis.facts import Facts
 from .analysis.figures import holm
 from .base.contract import UNFINISHED
@@ -49,8 +52,8 @@ from .tables.executions import Device
 from .tables.table import Table
 
 Change = namedtuple("Change", "where name before after counts percent low high p verdict")
-LEAST, ALPHA, RESAMPLES, SEED = 4, 0.05, 2000, 20210901
-SHOWN = 20         # rows of the difference
+ALPHA = 0.05
+SHOWN, NAMED = 20, 5    # rows of the difference; names in a sentence
 STATISTICS = {"p50": 500, "p90": 900, "p99": 990}
 
 
@@ -89,60 +92,24 @@ def runs_of(paths):
         yield run
 
 
-def rank_test(a, b):
-    """The two-sided p of Mann and Whitney's U, for two sorted sequences."""
-    n, m = len(a), len(b)
-    i = j = 0
-    ranks_of_a, ties = 0, 0
-    while i < n or j < m:
-        value = a[i] if j == m or (i < n and a[i] <= b[j]) else b[j]
-        i0, j0 = i, j
-        while i < n and a[i] == value:
-            i += 1
-        while j < m and b[j] == value:
-            j += 1
-        same = i - i0 + j - j0
-        ranks_of_a += (i - i0) * (2 * (i0 + j0) + same + 1)      # twice the mean rank
-        ties += same ** 3 - same
-    distance = abs(ranks_of_a / 2 - n * (n + 1) / 2 - n * m / 2)
-    variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)))
-    if variance <= 0:
-        return 1.0
-    return math.erfc(max(0.0, distance - 0.5) / math.sqrt(2 * variance))
-
-
-def interval(a, b, per_mille, chance):
-    """The 95 % bootstrap interval of the change of a percentile, in percent. chance: a random.Random."""
-    def draw(ordered):
-        # A percentile of a resample is the value at a random place. Why beta: so are order statistics
-        # distributed.
-        n = len(ordered)
-        k = max(1.0, (n - 1) * per_mille / 1000 + 1)
-        return ordered[min(n - 1, int(chance.betavariate(k, n + 1 - k) * n))]
-    changes = sorted(percent_of(draw(a), draw(b)) for _ in range(RESAMPLES))
-    return changes[RESAMPLES * 25 // 1000], changes[RESAMPLES * 975 // 1000 - 1]
-
-
-def percent_of(before, after):
-    if before == after:
-        return 0.0
-    return 100 * (after - before) / before if before else math.inf
-
-
 def compare(a, b, per_mille=500):
     """The Changes between two traces' samples(), the largest change of total time first."""
-    rows = []
+    rows, least = [], evidence.least(per_mille)
     for key in sorted(a.keys() & b.keys()):
         before, after = percentile(a[key], per_mille), percentile(b[key], per_mille)
-        enough = min(len(a[key]), len(b[key])) >= LEAST
-        # Why a seed for each name: other names must not change its interval.
-        chance = random.Random(f"{SEED} {key}")
-        low, high = interval(a[key], b[key], per_mille, chance) if enough else (None, None)
+        low = high = p = None
+        if min(len(a[key]), len(b[key])) >= least:
+            low, high = evidence.interval(a[key], b[key], per_mille)
+            # Why ranks of a median: the binomial test sees half as much of a small change of few spans. Its
+            # interval must agree, as ranks differ with equal medians, too.
+            p = (evidence.rank_p(a[key], b[key]) if per_mille == 500 else
+                 evidence.percentile_p(a[key], b[key], per_mille))
         rows.append(Change(*key, before, after, (len(a[key]), len(b[key])), percent_of(before, after), low,
-                           high, rank_test(a[key], b[key]) if enough else None, "too few"))
+                           high, p, "too few"))
     for n, (row, p) in enumerate(zip(rows, holm([row.p for row in rows]))):
         if p is not None:
-            rows[n] = row._replace(p=p, verdict=direction(row) if p < ALPHA else "same")
+            is_told = p < ALPHA and not row.low <= 0 <= row.high
+            rows[n] = row._replace(p=p, verdict=direction(row) if is_told else "same")
     return by_weight(rows)
 
 
@@ -188,11 +155,6 @@ def by_weight(rows):
                                          row.where, row.name))
 
 
-def tested(a, b):
-    """rank_test(), or None with too few on a side."""
-    return rank_test(a, b) if min(len(a), len(b)) >= LEAST else None
-
-
 def lines(rows, label, many=False):
     """The table. many: several runs a side, which have a spread in place of an interval and p."""
     head = ("span", "where", "n before", "n after", f"{label} before", f"{label} after", "change (%)",
@@ -229,7 +191,7 @@ def explain(before, after, path):
     changed = came_and_went(*([run.samples for run in runs] for runs in (before, after)))
     if changed.rows:
         print(*("", *table_lines(changed, SHOWN)), sep="\n")
-    found = attribution.table(before, after, tested)
+    found = attribution.table(before, after)
     conditions = attribution.conditions(*([run.about for run in runs] for runs in (before, after)))
     print()
     if found is None:
@@ -267,7 +229,7 @@ def limit_of(text):
 def told_by(before, after):
     """In words, how differences are told."""
     if len(before) == len(after) == 1:
-        return f"p < {ALPHA}, Mann-Whitney with Holm's correction"
+        return f"p < {ALPHA} with Holm's correction, and an interval on one side of 0"
     one_in = math.comb(len(before) + len(after), len(before)) // 2
     return ("told where all runs of one side lie beyond those of the other, and further than runs of one "
             f"side from each other; chance alone does that for up to 1 of {one_in} spans")
@@ -286,7 +248,8 @@ def run(arguments):
         raise Refused(f"{last}: no span has a name that {paths[0][0]} has, too")
     for line in lines(rows, arguments.of, many):
         print(line)
-    print_counts(rows, len(before) + len(after) > 2, told_by(before, after))
+    least = 1 if many else evidence.least(STATISTICS[arguments.of])
+    print_counts(rows, least, told_by(before, after))
     explain(before, after, arguments.json)
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
     whose = f"{len(after)} runs after the change" if len(after) > 1 else last
@@ -294,15 +257,28 @@ def run(arguments):
         print(f"{whose}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
               f"the limit is {limit:g} %")
     if limit is not None and all(row.verdict == "too few" for row in rows):
-        raise Refused(f"--fail-above {limit:g}%: no span comes {LEAST} times on both sides, so nothing can "
-                      "be told: record more of them, or give several runs a side")
+        raise Refused(f"--fail-above {limit:g}%: no span comes {least} times on both sides, so nothing can "
+                      f"be told of {arguments.of}: record more of them, or give several runs a side")
+    if limit is not None and not many:
+        print_not_known(rows, worst, limit, arguments.of)
     return 1 if worst else 0
 
 
-def print_counts(rows, many, told):
-    """How many are slower. told: how that is known, in words."""
+def print_not_known(rows, worst, limit, label):
+    """Says of which spans it is not known whether they are slower by more than the limit."""
+    unsure = sorted((row for row in rows if row not in worst and row.high is not None and row.high > limit),
+                    key=lambda row: -row.high)
+    if unsure:
+        named = ", ".join(f"{cell(row.name)} ({row.where}) up to {row.high:+.2f} %" for row in unsure[:NAMED])
+        more = f" and {len(unsure) - NAMED} more" * (len(unsure) > NAMED)
+        print(f"not known: whether {label} is slower by more than {limit:g} %: {named}{more}; more spans, or "
+              "several runs a side, tell it")
+
+
+def print_counts(rows, least, told):
+    """How many are slower. least: spans that are needed on a side. told: how that is known, in words."""
     counts = {word: sum(row.verdict == word for row in rows)
               for word in ("slower", "faster", "same", "too few")}
-    few = "" if many else f", {counts['too few']} with fewer than {LEAST} spans on a side"
+    few = f", {counts['too few']} with fewer than {least} spans on a side" * (least > 1)
     print(f"\n{counts['slower']} slower, {counts['faster']} faster, "
           f"{counts['same']} without a difference that can be told{few} ({told})")

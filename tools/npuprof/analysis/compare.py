@@ -10,8 +10,8 @@ The change of an owner is
                    one factor f, within 1 %, as they do when a clock changes
     time effect    the rest: it takes longer or shorter
 
-An owner that only one run has on its path is a count effect. p is the probability of such ranks of the
-inferences if nothing had changed: Mann-Whitney, with Holm's correction for the number of owners. Start
+An owner that only one run has on its path is a count effect. p is the probability of means this far apart if
+the mean had not changed (evidence.py), with Holm's correction for the number of owners. Start
 latency and notice lie between a stamp of the host and one of the device: no change within the errors of both
 clocks is sure.
 
@@ -26,6 +26,7 @@ from fractions import Fraction
 from ..tables.arithmetic import mean, percentile
 from ..tables.table import Table, pct
 from . import replay
+from .evidence import mean_p
 from .figures import holm
 from .leaves import Leaves
 from .paths import by_owner
@@ -145,10 +146,11 @@ def apart(before, after):
     return separate and abs(percentile(after, 500) - percentile(before, 500)) > spread
 
 
-def verdicts(a, b, keys, test):
-    """(p or None, verdict) of each owner: by ranks of the inferences of two runs; of more runs, by theirs."""
+def verdicts(a, b, keys):
+    """(p or None, verdict) of each owner: by its mean in the inferences of two runs; of more runs, by theirs.
+    """
     if len(a) == len(b) == 1:
-        chances = holm([test(*(sorted(ns_of(side, key)) for side in (*a, *b))) for key in keys])
+        chances = holm([mean_p(*(ns_of(side, key) for side in (*a, *b))) for key in keys])
         for p in chances:
             yield p, "too few" if p is None else "not told from noise" if p >= 0.05 else "sure"
         return
@@ -161,17 +163,15 @@ def ns_of(side, key):
     return side.owners[key][1] if key in side.owners else array("q", bytes(8 * len(side.times)))
 
 
-def attribute(a, b, test):
+def attribute(a, b):
     """The rows of COLUMNS for the Sides of the runs before and after, the largest difference first, the
-    common factor, and the difference.
-
-    test: two sorted lists -> p."""
+    common factor, and the difference."""
     (before, n), (after, m) = sums(a), sums(b)
     factor, rows = common_factor(before, after), []
     whole = Fraction(sum(map(sum, (side.times for side in b))), m)
     whole -= Fraction(sum(map(sum, (side.times for side in a))), n)
     keys, error = sorted(before.keys() | after.keys()), max(s.error for s in a) + max(s.error for s in b)
-    for key, (p, verdict) in zip(keys, verdicts(a, b, keys, test)):
+    for key, (p, verdict) in zip(keys, verdicts(a, b, keys)):
         old, new = (key in sum_of and tuple(Fraction(part, count) for part in sum_of[key]) or None
                     for sum_of, count in ((before, n), (after, m)))
         parts = effects(key, old, new, factor)
@@ -185,12 +185,12 @@ def attribute(a, b, test):
     return rows, factor, whole
 
 
-def table(before, after, test):
+def table(before, after):
     """The Table of the runs before and after, or None. They have `paths` and `host`; see sides_of()."""
     one, two = alike(before, after)
     if one is None:
         return None
-    rows, factor, whole = attribute(one, two, test)
+    rows, factor, whole = attribute(one, two)
     times = [sorted(ns for side in runs for ns in side.times) for runs in (one, two)]
     before, after = (mean(sum(own), len(own)) for own in times)
     what = one[0].what
