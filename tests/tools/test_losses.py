@@ -48,6 +48,20 @@ class Losses(unittest.TestCase):
             first = " ".join(helpers.npuprof_py("report", path).stdout.split("\n1 ")[0].split())
             self.assertIn(said, first)
 
+    def test_not_known(self):
+        """Where nobody counted, neither a figure nor a gate says 0."""
+        ours = {"version": "1.0.0", "start_unix_ns": 5, "pid": 1, "lost": {}}
+        event = {"ph": "X", "name": "Inference", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+        path = helpers.scratch() / "other.json"
+        for about, known in (({}, False), ({"npuprof": ours}, True)):
+            path.write_text(json.dumps({"traceEvents": [event], "metadata": about}))
+            head = json.loads(helpers.npuprof_py("report", path, "--verdict", "json").stdout)["headline"]
+            self.assertEqual((head["lost"], head["violated"]), (0, 0) if known else (None, None))
+            for gate in "lost>0", "violated>0":
+                done = helpers.npuprof_py("report", path, "--fail-on", gate, code=2 * (not known), said=None)
+                self.assertEqual(f"{gate}: the trace does not tell it" in done.stderr, not known, done.stderr)
+            self.assertEqual("losses not known" in done.stdout, not known)
+
     def test_advice(self):
         """Only what was overwritten asks for more drains."""
         for cause, advice in (("lost_overwritten", "drain the ring more often"),

@@ -23,6 +23,7 @@ from array import array
 from collections import namedtuple
 from fractions import Fraction
 
+from ..base.losses import are_known
 from ..tables.arithmetic import mean, percentile
 from ..tables.table import Table, pct
 from . import replay
@@ -224,7 +225,7 @@ def about(facts):
             yield f"{device.get('name')}: nominal hz", sync.get("nominal_hz")
         yield "inferences", len(facts.window.inferences)
         yield "spans in warm-up", sum(trace.warm_up)
-        yield "lost", facts.lost_records
+        yield "lost", facts.lost_records if are_known(about) else "not known"
     return dict(told())
 
 

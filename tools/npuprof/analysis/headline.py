@@ -4,6 +4,7 @@
 from fractions import Fraction
 
 from ..base.contract import NULL
+from ..base.losses import are_known
 from ..tables.arithmetic import percentile, union_of
 from ..tables.table import pct
 from .depth import mean_of
@@ -27,9 +28,11 @@ def headline(facts):
         if queue < 0:
             labels[label, span] = labels.get((label, span), 0) + entry.total
     largest = max(labels, key=lambda key: (labels[key], key), default=None)
+    about = facts.trace.metadata
     errors = [error for error in jobs.error if error != NULL]
     found = {"inferences": n, "cut": window.cut, "executions": len(jobs), "devices": len(jobs.devices),
-            "pes": sum(facts.pes.count), "lost": facts.lost_records, "violated": jobs.violated,
+            "pes": sum(facts.pes.count), "lost": facts.lost_records if are_known(about) else None,
+            "violated": jobs.violated if about or jobs.violated else None,
             "max_error_ns": max(errors, default=None),
             "p50_ns": percentile(ordered, 500) if n else None, "noise_pct": facts.noise_pct,
             "p99_ns": percentile(ordered, 990) if n and enough(n, 990) else None,

@@ -77,6 +77,11 @@ def lost_by_cause(about):
     return found | reasons | ({RING: rest} if rest else {})
 
 
+def are_known(about):
+    """True: somebody counted what was lost. Of other tools' traces, and of a CSV, nobody did."""
+    return isinstance(about.get("lost"), dict) or bool(lost_by_cause(about))
+
+
 def records_lost(causes):
     """How many spans and events these are."""
     return sum(count for cause, count in causes.items() if cause not in PARTS)

@@ -11,7 +11,7 @@ from ..analysis.facts import Facts
 from ..analysis.verdict import judge
 from ..analysis.window import choose
 from ..base.messages import Refused
-from ..base.losses import lost_by_cause, records_lost, syncs_of
+from ..base.losses import are_known, lost_by_cause, records_lost, syncs_of
 from ..read import load
 from ..tables.arithmetic import both, union_of
 from ..tables.labelled import summary
@@ -114,6 +114,6 @@ def device(trace, facts):
 def trust(about):
     syncs = [sync for _, sync in syncs_of(about)]
     errors = [sync["max_error_ns"] for sync in syncs if isinstance(sync.get("max_error_ns"), int)]
-    return {"lost": records_lost(lost_by_cause(about)) if about else None,
+    return {"lost": records_lost(lost_by_cause(about)) if are_known(about) else None,
             "violations": sum(n for sync in syncs if isinstance(n := sync.get("causality_violations"), int)),
             "max_error_ns": max(errors, default=None)}

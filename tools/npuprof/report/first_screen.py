@@ -90,7 +90,7 @@ def lost(facts):
     # Why nothing beside a diagnosis: it may be about what is missing and was not counted.
     if facts.diagnosis:
         return ""
-    return "nothing lost" if "lost" in facts.trace.metadata else "losses not known"
+    return "losses not known" if count is None else "nothing lost"
 
 
 def count(number, what):

@@ -6,7 +6,7 @@ from heapq import nlargest
 
 from .. import loops
 from ..base.contract import COUNTED
-from ..base.losses import doubts, syncs_of
+from ..base.losses import are_known, doubts, syncs_of
 from .arithmetic import both, percent, union, union_of
 from .executions import Device, compute_names
 from .table import Table
@@ -101,5 +101,5 @@ def trust_table(trace):
             "ring_lost")
     rows = [(name, *(of(sync, key) for key in keys)) for name, sync in syncs_of(trace.metadata, None)]
     unknown = "not known: this form of a trace does not say what was lost"
-    notes = doubts(trace.metadata) or ["lost 0" if "lost" in trace.metadata else unknown]
+    notes = doubts(trace.metadata) or ["lost 0" if are_known(trace.metadata) else unknown]
     return Table("trust", "Clock error of the devices, and what was lost", ("device", *keys), rows, notes)
