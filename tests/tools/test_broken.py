@@ -223,7 +223,7 @@ class Mutated(unittest.TestCase):
     def test_texts_are_harmless_on_a_terminal(self):
         evil = "\x9b2J\u202etxt\u2066\x1b]0;x\x07\x85\u2028"
         (scratch() / "e.json").write_text(json.dumps({"traceEvents": [{"ph": "X", "name": evil, "cat": evil,
-                                                                       "pid": 0, "tid": 1, "ts": 1,
+                                                                       "pid": -1, "tid": 1, "ts": 1,
                                                                        "dur": 2}]}))
         (scratch() / f"{evil}.json".replace("/", "")).write_text("{")
         (scratch() / "e.svd").write_text(f"<device><name>d</name><width>32</width><peripherals><peripheral>"

@@ -146,7 +146,6 @@ HARMLESS = [
     ('"tid":1,"ts":15.000}', '"tid":1,"ts":60.000}'),
     ('"tid":1,"ts":15.000}', '"tid":1,"ts":101.500},\n{"ph":"X","name":"empty '
                              'root","pid":1,"tid":1,"ts":101.500,"dur":0}'),
-    (GOOD, '{"traceEvents": [ ] }'),
     ('"name":"mark"', '"name":"0.123456789012345678901234567890 \\u00e9 \U0001f600"'),
 ]
 
@@ -178,6 +177,7 @@ REFUSED = [
     ('{"displayTimeUnit": "ns"', '\ufeff{"displayTimeUnit": "ns"', "strict JSON"),
     ('"traceEvents"', '"events"', "not a trace"),
     (GOOD, '{"traceEvents": {}}', "not a trace"),
+    (GOOD, '{"traceEvents": null}', "not a trace"),
     (GOOD, "[]", "not a trace"),
     (GOOD, "{}", "not a trace"),
     (GOOD, "", "strict JSON"),
@@ -225,6 +225,35 @@ class Check(unittest.TestCase):
                 code, lines = self.check(replaced(old, new))
                 self.assertEqual(code, 0, lines)
                 self.assertRegex(lines[0], r"^ok, \d+ events$")
+
+    def test_no_event(self):
+        """Names alone are nothing that was recorded."""
+        name = '{"ph":"M","name":"process_name","pid":1,"args":{"name":"p"}}'
+        for text in ('{"traceEvents": [ ] }', f'{{"traceEvents": [{name}]}}'):
+            code, lines = self.check(text)
+            self.assertEqual((code, lines[0]),
+                             (1, "fault: nothing was recorded: it has no event beside names"), lines)
+
+    def test_other_tools(self):
+        """What the format allows is no error of another tool; what viewers misread is one."""
+        def text(*events):
+            return '{"traceEvents": [%s]}' % ",".join(events)
+        good = ('{"ph":"M","name":"process_name","pid":7,"tid":0,"args":{"name":"python"}}',
+                '{"ph":"X","name":"kernel","pid":0,"tid":7,"ts":1700000000000000.1234,"dur":0.00025}',
+                '{"ph":"X","name":"span","pid":"Spans","tid":"PyTorch Profiler","ts":1,"dur":2}',
+                '{"ph":"s","name":"a","id":"job","pid":"Spans","tid":"PyTorch Profiler","ts":1}',
+                '{"ph":"f","name":"a","id":"job","pid":0,"tid":7,"ts":1700000000000000.1234}',
+                '{"ph":"C","name":"c","pid":0,"ts":1,"args":{"n":1}}', "{}")
+        code, lines = self.check(text(*good))
+        self.assertEqual(code, 0, lines)
+        self.assertRegex(lines[-1], r"^\d warnings?, 7 events$")
+        for bad, rule in (('{"ph":"X","name":"a","pid":-1,"tid":0,"ts":1,"dur":1}', "pid"),
+                          ('{"ph":"X","name":"a","pid":1,"ts":1,"dur":1}', "tid"),
+                          ('{"ph":"X","name":"a","pid":1,"tid":1,"ts":-1,"dur":1}', "ts"),
+                          ('{"ph":"f","name":"a","id":"other","pid":0,"tid":7,"ts":1}', "flow-match")):
+            code, lines = self.check(text(*good, bad))
+            self.assertEqual(code, 1, lines)
+            self.assertIn(f"byte {text(*good, bad).index(bad)}): {rule}: ", lines[0])
 
     def test_each_mutant_breaks_its_rule(self):
         for rule, mutants in MUTANTS.items():

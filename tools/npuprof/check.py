@@ -2,8 +2,9 @@
 """Test traces against the rules of the viewers.
 
 Reads Chrome traces (JSON) strictly. It reports what Perfetto, Chrome's viewer or speedscope would drop, move,
-or take for something else. For traces of npuprof it also tests the metadata, and warns of what was lost and
-of device spans that are missing or contradict their submission.
+or take for something else. For traces of npuprof it also tests what they promise beyond the format: metadata,
+names of threads and processes, pids and tids from 1, at most three decimals. It warns of what was lost and of
+device spans that are missing or contradict their submission.
 
 Prints one line for each finding: `file: event N (byte B): rule: sentence`. Events count from 0, bytes from
 the start of the file. At most 10 findings of each rule are printed, then how many more there are.
@@ -31,6 +32,7 @@ from .base.files import open_plain, read_bytes
 from .base.losses import syncs_of
 from .base.messages import Refused, tell
 from .base.numbers import plain
+from .base.promised import CLOCK, CLOCK_SYNC, COUNT, DEVICE, NPUPROF
 from .base.strict_json import NotJson, decode, read_events, read_trace, refuse_halves, shown
 from .merging.beside import add_kernel_arguments, beside, kernel_arguments, only_trace
 from .read import load
@@ -46,6 +48,7 @@ TIME_LIMIT_US = Decimal("2251799813685.248")  # 2^51 ns; below, three decimals a
 ID_MAX = 2**32 - 1            # of a pid or tid
 INT64 = range(-2**63, 2**63)
 PHASES = frozenset("BEXiICbneSTpFstfPNODMVvRc(),")
+OF_THREADS = "BEXstf"         # phases whose events are on a thread
 THOUSANDTH = Decimal("0.001")
 LONG_FRACTION = re.compile(r"\.[0-9]{20}")
 STRING_OR_LONG_FRACTION = re.compile(r'"(?:\\.|[^"\\])*"|[0-9]\.[0-9]{20}')
@@ -74,7 +77,6 @@ class Findings:
                 print(f"{self.path}: {rule}: {count - PRINTED_PER_RULE} more")
 
 
-
 def integer_outside_int64(value):
     """The first integer anywhere in a value that 64 bits cannot hold; None: there is none."""
     todo = [value]
@@ -96,6 +98,7 @@ class Checker:
 
     def __init__(self, findings):
         self.findings = findings
+        self.is_own = '"npuprof"' in findings.text   # else another tool's, which promises only the format
         self.add = findings.add
         self.slices = defaultdict(list)   # thread -> (start, -end, event): sorts as the viewers do
         self.begin_end = defaultdict(list)  # thread -> (ts, is it E, name, event)
@@ -109,6 +112,8 @@ class Checker:
     def event(self, position, event):
         index = len(self.findings.positions)
         self.findings.positions.append(position)
+        if not (event or self.is_own) and type(event) is dict:
+            return None                   # XProf ends each trace with an empty object
         if type(event) is not dict:
             return self.add("event", f"{shown(event)} is not an object", index)
         phase, name, args = event.get("ph"), event.get("name"), event.get("args")
@@ -161,15 +166,20 @@ class Checker:
                 self.executions[thread].add(number)
 
     def thread(self, index, event, phase, name):
-        """(pid, tid); None if one of them is wrong. The name of a process needs no tid."""
-        ids = []
+        """(pid, tid); None if one of them is wrong. The name of a process needs no tid. Other tools count
+        from 0, as Kineto its GPUs, have words for them, and give a tid where a thread is meant."""
+        ids, least = [], 1 if self.is_own else 0
+        no_tid = (phase == "M" and str(name).startswith("process_") if self.is_own else
+                  phase not in OF_THREADS)
         for key in ("pid", "tid"):
             value = event.get(key)
-            if key == "tid" and value is None and phase == "M" and str(name).startswith("process_"):
+            if key == "tid" and value is None and no_tid:
                 ids.append(None)
-            elif type(value) is not int or not 1 <= value <= ID_MAX:
-                self.add(key, f"no {key}" if value is None else f"{key} {shown(value)} is not 1 to 2^32-1",
-                         index)
+            elif type(value) is str and not self.is_own:
+                ids.append(value)
+            elif type(value) is not int or not least <= value <= ID_MAX:
+                self.add(key, f"no {key}" if value is None else
+                         f"{key} {shown(value)} is not {least} to 2^32-1", index)
                 return None
             else:
                 ids.append(value)
@@ -182,6 +192,8 @@ class Checker:
             sentence = f"no {key}" if value is None else f"{shown(value)} is not a number"
         elif value < 0:
             sentence = f"{shown(value)} is negative"
+        elif not self.is_own and value < INT64.stop // 1000:
+            return int(value * 1000)
         elif value >= TIME_LIMIT_US:
             sentence = (f"{shown(value)} us is too large for exact nanoseconds, "
                         "count from the start of the trace")
@@ -217,13 +229,15 @@ class Checker:
 
     def flow(self, index, event, phase, ts, thread):
         flow_id = event.get("id")
-        if type(flow_id) is str and FLOW_ID.fullmatch(flow_id):
+        if type(flow_id) is str and not self.is_own:
+            pass
+        elif type(flow_id) is str and FLOW_ID.fullmatch(flow_id):
             flow_id = int(flow_id, 16)
         elif type(flow_id) is not int or flow_id not in range(2**64):
             self.add("flow-id", f"id {shown(flow_id)} is neither a 64-bit number nor a string of hex digits",
                      index)
             return
-        if phase == "f" and event.get("bp") != "e":
+        if self.is_own and phase == "f" and event.get("bp") != "e":
             self.add("flow-bp", 'f without "bp":"e" ends at the next slice', index)
         self.flows.append((ts, index, phase, thread,
                            (flow_id, str(event.get("cat", "")), str(event.get("name")))))
@@ -234,10 +248,9 @@ class Checker:
             self.pair(thread, marks)
         covered = {thread: self.nest(slices) for thread, slices in self.slices.items()}
         self.join_flows(covered)
-        for pid, tid in self.slices:
-            if (pid, tid) not in self.thread_names:
-                self.add("thread-name", f"tid {tid} of pid {pid} has slices and no thread_name")
-        for pid in self.processes - self.process_names:
+        for pid, tid in self.slices.keys() - self.thread_names if self.is_own else ():
+            self.add("thread-name", f"tid {tid} of pid {pid} has slices and no thread_name")
+        for pid in self.processes - self.process_names if self.is_own else ():
             self.add("process-name", f"pid {pid} has no process_name")
         if top.get("displayTimeUnit", "ms") not in ("ms", "ns"):
             self.add("time-unit", f"displayTimeUnit {shown(top['displayTimeUnit'])} is neither ms nor ns")
@@ -338,21 +351,6 @@ class Checker:
                 self.add("metadata", f"{where}.{key} {shown(value[key])} is not {kind}")
 
 
-TEXT = ("a string", lambda value: type(value) is str)
-COUNT = ("a whole number from 0", lambda value: type(value) is int and value >= 0)
-POSITIVE = ("a number above 0", lambda value: type(value) in (int, Decimal) and value > 0)
-NOT_NEGATIVE = ("a number from 0", lambda value: type(value) in (int, Decimal) and value >= 0)
-NPUPROF = {"version": TEXT, "host": TEXT, "pid": COUNT, "start_unix_ns": COUNT}
-CLOCK = {"source": TEXT, "hz": POSITIVE}
-DEVICE = {"name": TEXT}
-RATE = ("a number from 0 or null", lambda value: value is None
-        or (type(value) in (int, Decimal) and value >= 0))
-DRIFT = ("a number or null", lambda value: value is None or type(value) in (int, Decimal))
-CLOCK_SYNC = {"rate_hz": RATE, "drift_ppm": DRIFT, "max_error_ns": NOT_NEGATIVE, "anchors": COUNT,
-              "wraps": COUNT, "resets": COUNT, "causality_violations": COUNT}
-
-
-
 def text_of(path, head):
     """The text of a trace; of an image that of its JSON, and what is damaged."""
     data, damage = b"", ""
@@ -417,7 +415,7 @@ def check_text(path, text, damage):
         line = text.count("\n", 0, error.position) + 1
         raise Refused(f"{path}:{line}: byte {rules.byte(error.position)}: not strict JSON: "
                       f"{error}") from None
-    if top is None or top.get("traceEvents", 0) is not None:
+    if top is None or top.get("traceEvents") != []:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
     if LONG_FRACTION.search(text):
         for match in STRING_OR_LONG_FRACTION.finditer(text):
@@ -440,19 +438,20 @@ def read_any(text, on_event):
         return read_trace(text, on_event)
     with contextlib.suppress(NotJson):
         read_events(text, text.index("["), on_event)
-    return {"traceEvents": None}
+    return {"traceEvents": []}
 
 
 def diagnosis(path, text, checker):
     """What the doctor says; of another tool's trace, what its reader says."""
-    if '"npuprof"' in text:
+    if checker.is_own:
         return checker.diagnosis()
     try:
         return findings({}, evidence_of(load(path)))
     except Refused:
         if text.lstrip().startswith("["):
             raise
-        return checker.diagnosis()       # the rules have named what it is
+        # Why nothing beside errors: the rules have named what it is.
+        return [] if checker.findings.counts else checker.diagnosis()
 
 
 def concluded(path, errors, events, diagnosis, damage="", what="events"):

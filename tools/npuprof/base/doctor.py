@@ -105,7 +105,9 @@ def findings(about, evidence):
 def nothing(about, evidence):
     """Nothing was recorded, or all was lost."""
     recorded = about.get("recorded")
-    if recorded == 0 or (type(recorded) is not int and "lost" in about and not evidence.events):
+    if not about and not evidence.events:
+        yield True, "nothing was recorded: it has no event beside names"
+    elif recorded == 0 or (type(recorded) is not int and "lost" in about and not evidence.events):
         lost = sum(lost_by_cause(about).values())
         yield True, ("nothing was recorded: " + (f"all {lost} spans and events were lost" if lost else
                      "call npuprof_start() before the code of interest and npuprof_dump() after it; "

@@ -91,7 +91,7 @@ def expect(text, position, characters):
 
 def read_trace(text, on_event, decoder=DECODER):
     """Calls on_event(position, value) for each event and returns the other members of the top-level object.
-    Among them traceEvents is None if it is an array. Returns None if the top level is no object."""
+    Among them traceEvents is [] if it is an array. Returns None if the top level is no object."""
     refuse_halves(text)
     position = BLANK.match(text).end()
     if not text.startswith("{", position):
@@ -110,7 +110,7 @@ def read_trace(text, on_event, decoder=DECODER):
             raise NotJson(key_position, f"duplicate key {shown(key)}")
         position = expect(text, position, ":")[1]
         if key == "traceEvents" and text.startswith("[", position):
-            top[key] = None
+            top[key] = []
             position = read_events(text, position, on_event, decoder)
         else:
             top[key], position = decode(text, position, decoder)

@@ -103,7 +103,7 @@ def read_any_json(path, file, reader):
     try:
         if text.lstrip().startswith("["):
             read_array(text, reader)
-            top = {"traceEvents": None}
+            top = {"traceEvents": []}
         else:
             top = read_trace(text, lambda position, event: reader.event(event, position), BOUNDED)
     except NotJson as error:
@@ -114,6 +114,6 @@ def read_any_json(path, file, reader):
         else:
             what = error if isinstance(error, BadEvent) else f"not strict JSON: {error}"
         raise Refused(f"{path}:{line}: byte {mark + byte}: {what}") from None
-    if top is None or top.get("traceEvents", 0) is not None:
+    if top is None or top.get("traceEvents") != []:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
     return top
