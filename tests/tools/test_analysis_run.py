@@ -6,8 +6,10 @@ import random
 import statistics
 import tomllib
 import unittest
+import unittest.mock
 from fractions import Fraction
 from math import comb
+from types import SimpleNamespace
 
 import helpers
 import npuprof
@@ -195,6 +197,21 @@ class OverTime(unittest.TestCase):
             self.assertEqual(len(own.slow), 10)
             found = [text for text in own.cofactors if words and words in text]
             self.assertEqual((len(own.cofactors), len(found)), (bool(words), bool(words)), own.cofactors)
+
+    def test_common_factor(self):
+        """Three operators slower by one factor are told with any noise, and not by three, nor one alone."""
+        for noise in (0.005, 0.02, 0.05):
+            for factors, told in (((1.6,) * 3, True), ((1.6, 1.3, 1.45), False), ((1.6, 1, 1), False)):
+                chance, trace, series = random.Random(noise), SimpleNamespace(start=[], dur=[]), {}
+                for number, factor in enumerate(factors):
+                    series[str(number), None] = list(range(120 * number, 120 * number + 120))
+                    trace.start += range(0, 120_000, 1000)
+                    trace.dur += [round(300_000 * chance.gauss(1, noise) * (factor if n >= 50 else 1))
+                                  for n in range(120)]
+                facts = SimpleNamespace(jobs=SimpleNamespace(devices=["npu"]), trace=trace)
+                with (unittest.mock.patch.object(steady, "sampled", lambda *_, own=series: own),
+                      unittest.mock.patch.object(steady, "exact_step", lambda *_: 0)):
+                    self.assertEqual(steady.Drift(facts).common is not None, told, (noise, factors))
 
     def test_drift(self):
         case, facts = planted_facts("P18")

@@ -21,7 +21,6 @@ from statistics import NormalDist
 
 LEAST = 4                                 # samples that tell of a mean
 TAIL = 0.025                              # of a 95 % interval, on each side
-INSIDE = NormalDist().inv_cdf(TAIL) ** 2  # z^2 of its ends
 FAR, REACH = 64.0, 9                      # the largest z^2, and how many sigma lead there
 
 
@@ -95,14 +94,17 @@ def percentile_p(a, b, per_mille):
     return math.erfc(math.sqrt(square / 2))
 
 
-def interval(a, b, per_mille):
-    """The 95 % interval of the change of a percentile, in percent. Both sides have least() or more."""
+def interval(a, b, per_mille, times=1):
+    """The 95 % interval of the change of a percentile, in percent; of so many `times`, one that holds in all
+    of them. Both sides have least() or more; with more times, it ends at the outermost samples."""
+    inside = NormalDist().inv_cdf(TAIL / times) ** 2
     one, two = standing(len(a), per_mille), standing(len(b), per_mille)
-    changes, (first, last) = [], one.within(INSIDE)
+    changes, (first, last) = [], one.within(inside)
     for i in range(first, last + 1):
-        counts = two.within(INSIDE - one.of(i))
+        counts = two.within(inside - one.of(i))
         if counts:
-            changes.append((percent_of(a[i], b[counts[0] - 1]), percent_of(a[i - 1], b[counts[1]])))
+            changes.append((percent_of(a[min(i, len(a) - 1)], b[max(0, counts[0] - 1)]),
+                            percent_of(a[max(0, i - 1)], b[min(counts[1], len(b) - 1)])))
     return min(low for low, _ in changes), max(high for _, high in changes)
 
 

@@ -14,7 +14,8 @@ inferences have that period, too.
 
 Steps: the best split of an operator's durations by absolute deviation, 8 or more on both sides, medians that
 differ by 3 %, rank test p < 0.001. Drift: Theil-Sen slope and Mann-Kendall test. Transfers and operators by
-one factor (within 1 %) accuse the clock or heat, transfers alone the memory, one operator its data.
+one factor (within 1 %, or in the 95 % interval of each step) accuse the clock or heat, transfers alone the
+memory, one operator its data.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -28,13 +29,14 @@ from statistics import median
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
 from ..tables.tracks import label_of
+from . import evidence
 from .engines import members
 
 WARM_UP = ("thread", "inferences", "first", "mean_ns", "mean_without_ns", "change_pct")
 PERIOD = ("period_ns", "concentration_ratio", "inferences", "p_ratio")
 DRIFT = ("operator", "instruction", "count", "kind", "at_ns", "before_ns", "after_ns", "change_pct")
 TABLES = ("warm_up", "stalls", "drift")
-SAMPLES = 128
+SAMPLES, HALF = 128, Fraction(1, 2)
 TREND = 0.2        # p below which there may be a trend: one that is not seen would pass for warm-up
 
 
@@ -249,7 +251,7 @@ class Drift:
             self._device(facts, device)
 
     def _device(self, facts, device):
-        trace, series, first = facts.trace, sampled(facts, device), len(self.rows)
+        trace, series, first, factors = facts.trace, sampled(facts, device), len(self.rows), []
         self.tested += len(series)
         for (name, number), rows in series.items():
             rows.sort(key=lambda i: trace.start[i])
@@ -259,14 +261,27 @@ class Drift:
                 kind, k, before, after = found
                 self.rows.append((name, number, len(rows), kind, times[k] if kind == "step" else times[0],
                                   before, after, pct(after - before, before)))
+                factors.append(factor_of(self.rows[-1][7], values, k, len(series)))
         own = self.rows[first:]
         if own and len(own) == len(series):
             # Why no None: what took no time before has no factor.
             changes = sorted(row[7] for row in own if row[7] is not None)
             steps = sorted(row[4] for row in own if row[3] == "step")
-            if len(changes) == len(own) and changes[-1] - changes[0] <= 1:
+            lows, highs = zip(*factors)
+            if len(changes) == len(own) and max(lows) <= min(highs):
                 at = exact_step(facts, device, steps[len(steps) // 2]) if steps else None
                 self.common = "step" if steps else "drift", at, changes[len(changes) // 2]
+
+
+def factor_of(change, values, k, times):
+    """Between which percents the change of one operator lies. k: where it steps; 0: it drifts. Why half a
+    percent at least: more than that, operators do not share a clock alike."""
+    if change is None:
+        return 0, 0
+    if not k:
+        return change - HALF, change + HALF
+    low, high = evidence.interval(sorted(values[:k]), sorted(values[k:]), 500, times)
+    return min(low, change - HALF), max(high, change + HALF)
 
 
 def exact_step(facts, device, near):
