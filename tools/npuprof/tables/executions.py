@@ -50,8 +50,8 @@ class Device:
 
 
 def compute_names(trace):
-    """Bytes by name: 1 if spans of that name compute."""
-    return bytearray(not moves and text != "Execution"
+    """Bytes by name: 1 if spans of that name compute. The role "execution": it only encloses operators."""
+    return bytearray(not moves and text != "Execution" and trace.roles.get(text) != "execution"
                      for text, moves in zip(trace.names, transfer_names(trace)))
 
 

@@ -72,6 +72,7 @@ def steps(places, modules, ops):
         held = module is not None and trace.start[i] + trace.dur[i] <= trace.start[module] + trace.dur[module]
         places.column("instruction_index", i, next(inside[module] if held else outside))
         if held:
+            trace.roles[trace.text(module)] = "execution"
             places.column("execution_index", i, trace.index["execution_index"][module])
 
 
