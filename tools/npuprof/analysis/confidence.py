@@ -28,4 +28,5 @@ def of_gain(replay, effect, of):
 def is_proven(replay):
     """True: one thread submits, and the trace says of each job where that thread waits for it alone."""
     jobs = replay.points.jobs
-    return len(set(jobs.thread)) == 1 and not (replay.shares or jobs.unmarked or any(replay.sampled))
+    return len(set(jobs.thread)) == 1 and not (
+        replay.shares or jobs.unmarked or jobs.open or any(replay.sampled))

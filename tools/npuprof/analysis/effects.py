@@ -18,6 +18,7 @@ CALL = "how much of a sampled kernel the device works"
 TURNS, BESIDE = "whether lanes are one engine in turns", "whether other threads work on the same"
 BATCH, CLOCK = "how large a batch is", "which rate the device has"
 POOL = "which thread does how much"
+ORDER = "which job a wait is for"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 
 

@@ -24,15 +24,14 @@ contradicts (causality violated, counted in `violated`). Of each job:
 
 A wait span of a submission is on its thread, begins when the submit span has ended, and says so: by an arrow
 from the execution, by kind "wait", or by its name (WAIT). One that ends before the device did waited for
-something else. Waits take the submissions of a thread in turn; where each queue has waits of a name of its
-own, those of that queue. A sampled kernel is its own wait. A submit span of a ring is not taken for a wait,
+something else. Which wait is for which submission: pairing.py; `open` has the rows of those that may be for
+another one. A sampled kernel is its own wait. A submit span of a ring is not taken for a wait,
 even if its job ends inside: the thread may be slow (stretches.py).
 """
 
 import re
 from array import array
-from bisect import bisect_right
-from collections import Counter, deque, namedtuple
+from collections import Counter, namedtuple
 from functools import cached_property
 
 from ..base.contract import DEVICE, ENDED, INFERENCE, KERNEL, NULL, SAMPLED, UNFINISHED, VIOLATED
@@ -40,13 +39,12 @@ from ..base.losses import missing_in, syncs_of
 from ..tables.tracks import label_of
 from .arguments import chosen
 from .lanes import Names
+from .pairing import SAYS_SO, Pairing
 from .stretches import Stretches
 from .usage import slept
 
 WAIT = "wait|sync|poll|join|fence"
-SAYS_SO = 2        # of a name: its spans do wait, and do not only sound so
 MARKED, DOUBTED = 1, 2
-VOTES = 8          # waits of a name that show of which queue they are
 SEEN = 20          # of so many marked waits one must have waited, or they are doubted
 # device: number of the device in Jobs.devices; base: base track; label: for a reader
 Queue = namedtuple("Queue", "device base stream label")
@@ -60,7 +58,7 @@ class Jobs:
 
     def __init__(self, trace, window, wait=None):
         self.trace, self.window = trace, window
-        self.devices, self.queues, self.violated, self.early = [], [], 0, 0
+        self.devices, self.queues, self.open, self.violated, self.early = [], [], set(), 0, 0
         groups = self._executions()
         for name, kind in COLUMNS.items():
             setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(groups))
@@ -298,60 +296,12 @@ class Jobs:
             jobs.sort(key=lambda k: (self.S[k], self.s[k], k))
             first = finder.ends[thread - 1] if thread else 0
             waits = [i for i in finder.rows[first:finder.ends[thread]] if names[name[i]] or i in by_arrow]
-            self._pair(jobs, waits, by_arrow, names)
-
-    def _queue_of(self, jobs, waits):
-        """{name: queue} of a thread with several queues, where each has waits of a name of its own: jobs of
-        it are the last to end in such waits, but for one of ten at most."""
-        trace, queues, votes = self.trace, {self.queue[k] for k in jobs}, {}
-        ends = sorted((self.end[k], self.queue[k]) for k in jobs if len(queues) > 1)
-        for i in waits if ends else ():
-            counts = votes.setdefault(trace.name[i], Counter())
-            end, queue = ends[bisect_right(ends, (trace.start[i] + trace.dur[i], 2**31)) - 1]
-            if trace.start[i] < end <= trace.start[i] + trace.dur[i]:
-                counts[queue] += 1
-        found = {name: max(counts, key=counts.get) for name, counts in votes.items()
-                 if sum(counts.values()) >= VOTES and 10 * max(counts.values()) >= 9 * sum(counts.values())}
-        names, rest = votes.keys() - found.keys(), queues - set(found.values())
-        if len(names) == len(rest) == 1:
-            # Why: one that was always done by then tells nothing, and only that one is left.
-            found |= zip(names, rest)
-        return found if len(found) == len(votes) and set(found.values()) == queues else {}
-
-    def _pair(self, jobs, waits, by_arrow, names):
-        start, dur, name = self.trace.start, self.trace.dur, self.trace.name
-        pending, at, looks = deque(), 0, (-1, -1)
-        queue_of = self._queue_of(jobs, waits)
-        for i, after in zip(waits, [*waits[1:], -1]):
-            begin, end = start[i], start[i] + dur[i]
-            while at < len(jobs) and self.S[jobs[at]] <= begin:
-                pending.append(jobs[at])
-                at += 1
-            if i in by_arrow:
-                self._take(by_arrow[i], i, True)
-                if by_arrow[i] in pending:
-                    pending.remove(by_arrow[i])
-                continue
-            sure = names[name[i]] == SAYS_SO
-            # Why: a name is no reason to believe that a job of an inference is waited for after its end.
-            while pending and not sure and self._ended(pending[0], begin):
-                pending.popleft()
-            k = next((k for k in pending if self.queue[k] == queue_of.get(name[i], self.queue[k])), -1)
-            if k < 0:
-                continue
-            if sure:
-                same = looks[:2] == (k, name[i])
-                looks = k, name[i], looks[2] if same else begin, looks[3] + 1 if same else 0
-            if self.end[k] <= end + max(self.error[k], 0):
-                if sure:
-                    self.look[k], self.looks[k] = looks[2:]
-                pending.remove(k)
-                self._take(k, i, sure)
-                # One wait for all jobs of an inference.
-                inference = self.inference[k]
-                if inference >= 0 and not queue_of and self._last_wait(after, inference):
-                    while pending and self.inference[pending[0]] == inference:
-                        self._take(pending.popleft(), i, sure)
+            found = Pairing(self, jobs, waits, by_arrow, names)
+            self.open |= found.open
+            for pair in found.pairs:
+                if pair.looks is not None:
+                    self.look[pair.job], self.looks[pair.job] = pair.look, pair.looks
+                self._take(pair.job, pair.row, pair.sure)
 
     def _doubt(self):
         """Why: where the device was done before a marked wait began, the thread may have waited before it."""
@@ -363,16 +313,6 @@ class Jobs:
             if SEEN * sum(self.w[k] < self.end[k] for k in own) < len(own):
                 for k in own:
                     self.sure[k] = DOUBTED
-
-    def _ended(self, k, ns):
-        """True: the inference of job k ended before that moment."""
-        inference = self.inference[k]
-        return inference >= 0 and self.trace.start[inference] + self.trace.dur[inference] <= ns
-
-    def _last_wait(self, after, inference):
-        """True: the wait in row `after`, -1 for none, begins behind that inference."""
-        start = self.trace.start
-        return after < 0 or start[after] >= start[inference] + self.trace.dur[inference]
 
     def _take(self, k, i, sure):
         if i < 0:

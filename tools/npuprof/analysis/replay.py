@@ -27,7 +27,7 @@ from functools import cached_property
 
 from . import bounds, locks, polls, reactions, requests
 from .bounds import INSIDE
-from .effects import CALL, JOB, POLL, START, Effect, differ, either, percent, scaled, widened
+from .effects import CALL, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled, widened
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
 from .part import has_job
@@ -139,6 +139,8 @@ class Replay:
     def _readings(self, changes, reading=None):
         """The Effect over what threads may do until their jobs end. reading: sets when requests come."""
         own, beside = self._effect(changes, reading), bounds.beside(self, changes)
+        if own and self.facts.jobs.open:
+            own = either(own, own, ORDER, bounds.shrinking(self, changes, beside))
         if not own or not (self.working or self.hears or self.locked or beside):
             return own
         other = self.working._effect(changes, reading) if self.working else own

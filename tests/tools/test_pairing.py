@@ -1,0 +1,102 @@
+# test: time=10 - waits in another order than the submissions: each is for its own job, or it is not known
+# SPDX-License-Identifier: MIT
+import random
+import unittest
+from fractions import Fraction
+
+from npuprof.analysis import confidence, effects, replay
+from npuprof.report import first_screen
+from test_stretches import Driver
+
+HALF = Fraction(1, 2)
+LAST, BACK, TURN = (2, 0, 1), (2, 1, 0), (0, 1, 2)
+
+
+class Several(Driver):
+    """Three jobs of these lengths in us, in flight together, each on its PE or all on one. Then the waits for
+    them in that order; without an order for whichever ends first. notice: us; spread: of the lengths; arrows:
+    each from its job to its wait."""
+
+    def __init__(self, order, lengths, pes=1, notice=10, spread=0.03, arrows=False, count=60):
+        self.lines, self.latencies, self.number = [], [], 0
+        self.names = (1, "worker"), *((3 + pe, f"npu PE {pe}") for pe in range(pes))
+        self.draw, now, free = random.Random(2), 1000.0, [0.0] * pes
+        for _ in range(count):
+            begin, now, ends = now, now + self.draw.randint(100, 300), []
+            lengths = lengths if order else lengths[::-1]
+            for k, us in enumerate(lengths):
+                pe = k % pes
+                start = max(now, free[pe]) + 3
+                free[pe] = start + round(us * self.draw.uniform(1 - spread, 1 + spread))
+                ends.append(self.job(now, 3 + pe, start, free[pe]))
+                now += 5
+            for k in order or sorted(range(len(ends)), key=ends.__getitem__):
+                noticed = ends[k] + round(notice * self.draw.uniform(0.9, 1.1))
+                until = now + 1 if now > ends[k] else noticed
+                self.span(1, "wait", now, until, kind="wait")
+                if arrows:
+                    self.arrow(10**6 + self.number + k, ends[k], until - 0.5, "ended", 3 + k % pes, 1)
+                now = until
+            now += 100
+            self.span(1, "Inference", begin, now, kind="inference")
+            self.latencies.append(now - begin)
+            now += 2
+
+    def job(self, now, tid, start, end):
+        self.number += 1
+        self.span(1, "Submit", now, now + 5)
+        self.span(tid, "conv", start, end, stamp="device", pe_index=tid - 3, error_ns=50,
+                  execution_index=self.number)
+        self.arrow(self.number, now, start, to_tid=tid)
+        return end
+
+
+def told(order, lengths, **more):
+    """The Effect of a device twice as fast, its word, and what it really brings."""
+    before, after = Several(order, lengths, **more), Several(order, [us / 2 for us in lengths], **more)
+    found = replay.of(before.facts())
+    effect = found.effect(("device", None, HALF))
+    middle = [sorted(one.latencies)[len(one.latencies) // 2] for one in (before, after)]
+    return effect, confidence.of_gain(found, effect, "latency"), 100 - 100 * middle[1] / middle[0]
+
+
+class Orders(unittest.TestCase):
+    def test_sure(self):
+        """One PE and three, waits in turn, the last one first, and all from the last one on."""
+        for pes, lengths in ((1, [200] * 3), (3, [400, 300, 200]), (3, [200, 300, 400]), (3, [300] * 3)):
+            for order in (TURN, LAST, BACK):
+                for spread in (0, 0.03):
+                    effect, word, truth = told(order, lengths, pes=pes, spread=spread)
+                    low, high = map(float, effect.inference)
+                    self.assertTrue(low - 0.3 <= truth <= high + 0.3 and high - low < 1.5,
+                                    (pes, lengths, order, spread, low, high, truth))
+                    self.assertEqual(word, "sure")
+
+    def test_notice(self):
+        """What is not waited for any more is not the time in which the host notices an end."""
+        for order in (TURN, LAST, BACK):
+            facts = Several(order, [200] * 3).facts()
+            self.assertLess(facts.owners.get(("notice", ""), 0), 3, order)
+
+    def test_open(self):
+        """For whichever ends first, and where a late end of the wait may be that of another job."""
+        for order, lengths, more in ((None, [250, 450, 350], {"pes": 3}),
+                                     (TURN[:2], [200] * 2, {"notice": 330})):
+            effect, word, truth = told(order, lengths, **more)
+            low, high = map(float, effect.inference)
+            self.assertTrue(low - 0.3 <= truth <= high + 0.3, (order, low, high, truth))
+            self.assertNotEqual(word, "sure")
+            self.assertIn(effects.ORDER, effect.assumed)
+            why, advice = first_screen.why_open(Several(order, lengths, **more).facts(), effect.assumed)
+            self.assertIn("Several jobs", why)
+            self.assertIn("arrow", advice)
+
+    def test_arrows_decide(self):
+        for order, lengths in ((BACK, [400, 300, 200]), (None, [250, 450, 350])):
+            facts = Several(order, lengths, pes=3, arrows=True).facts()
+            self.assertFalse(facts.jobs.open)
+            self.assertEqual(len(set(facts.jobs.wait)), len(facts.jobs))
+
+
+if __name__ == "__main__":
+    unittest.main()
