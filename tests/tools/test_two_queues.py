@@ -4,7 +4,7 @@ import random
 import unittest
 from fractions import Fraction
 
-from npuprof.analysis import effects, replay
+from npuprof.analysis import effects, replay, verdict
 from npuprof.report import first_screen
 from test_stretches import Driver
 
@@ -69,7 +69,59 @@ class Turns(Prefetch):
             ready[tid - 1] = until + 100 + self.draw.uniform(200, 1500)
 
 
+class Apart(Prefetch):
+    """Two devices, one after the other. Each takes its own time to start, and another one until the thread
+    notices its end, us. Of a tenth of the inferences they are shorter."""
+
+    names = (1, "worker"), (3, "npu PE 0"), (4, "dsp PE 0")
+
+    def __init__(self, starts=(5, 300), notices=(20, 20), cut=(1, 1), fastest=0.9, count=40):
+        self.lines, self.latencies, self.number, now = [], [], {3: 0, 4: 0}, 1000.0
+        draw = random.Random(6)
+        for n in range(count):
+            begin, now, best = now, now + draw.uniform(60, 140), fastest if n % 10 == 0 else 1
+            for device, tid in enumerate((3, 4)):
+                start = now + 4 + starts[device] * min(best, cut[0])
+                end, submit, self.number[tid] = start + 300, now, self.number[tid] + 1
+                self.span(1, "Submit", submit, now := now + 4)
+                self.span(tid, "net", start, end, stamp="device", pe_index=0, error_ns=100,
+                          execution_index=self.number[tid])
+                self.arrow(1000 * tid + self.number[tid], submit, start, to_tid=tid)
+                until = end + notices[device] * min(best, cut[1])
+                self.span(1, f"wait {tid}", now, until, kind="wait")
+                now = until
+            self.span(1, "Inference", begin, now := now + 50, kind="inference")
+            self.latencies.append(now - begin)
+            now += 1
+
+
 class Starts(unittest.TestCase):
+    def test_other_device(self):
+        """One device starts in 5 us, the other one in 300, and so it is with notices: to start and to be
+        noticed as soon as its own fastest is all that each may bring."""
+        for what, options in (("dispatch", {}), ("notice", {"starts": (5, 5), "notices": (5, 300)})):
+            before = Apart(**options)
+            after = Apart(**options, cut=(0.9, 1) if what == "dispatch" else (1, 0.9))
+            truth = 100 - 100 * sum(after.latencies) / sum(before.latencies)
+            facts, gains = before.facts(), {}
+            for name in (None, "npu", "dsp"):
+                effect = replay.of(facts).effect((what, name, None))
+                gains[name] = tuple(map(float, effect.inference))
+            self.assertLess(gains["npu"][1], 0.3, what)
+            self.assertAlmostEqual(gains["dsp"][0], truth, delta=0.4)
+            self.assertAlmostEqual(gains[None][0], truth, delta=0.4)
+            self.assertLess(gains[None][1], truth + 0.4)
+
+    def test_names(self):
+        """What is said of one of several devices has its name, and one change is told once."""
+        facts = Apart(fastest=0.5).facts()
+        found = list(verdict.judge(facts).every())
+        serial = [one for one in found if one.rule.name == "serial_submit"]
+        self.assertEqual([one.subject for one in serial], ["npu and dsp"])
+        starts = [one for one in found if one.rule.name == "slow_dispatch"]
+        self.assertEqual([(one.subject, one.change) for one in starts], [("dsp", ("dispatch", "dsp", None))])
+        self.assertIn("to start on dsp", starts[0].sentence)
+
     def test_lanes_in_turns(self):
         """What a job waits for while another lane works may be that one, and no slow start."""
         effect = replay.of(Turns().facts()).effect(("dispatch", None, None))

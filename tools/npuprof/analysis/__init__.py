@@ -16,7 +16,8 @@ tuple:
     ("operator", NAME, K)      compute spans of that name take K times as long
     ("load", NAME, K)          transfers before that operator, or all with NAME None
     ("host", NAME, K)          host spans of that name
-    ("dispatch", None, NS)     no start latency is longer than NS; NS None: than their 5th percentile
+    ("dispatch", None, NS)     no start latency is longer than NS; NS None: than the 5th percentile of those
+                               of its device. In place of None: the name of a device
     ("notice", None, NS)       the same for the notice of an end
     ("depth", None, N)         N submissions in flight on each queue
     ("pes", None, N)           jobs go to the PE that is free first; there are N PEs more (None: none)

@@ -14,6 +14,21 @@ INSIDE = "operator", "load", "device"            # changes of what happens in jo
 ALL = Fraction(100)
 
 
+def low(values):
+    """The 5th percentile, the lower of two."""
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 20] if ordered else 0
+
+
+def lows(jobs, values):
+    """{device: low() of its jobs}. values: (job, ns). Why not one for all: what one device does at best
+    is nothing that another one can do."""
+    found = {}
+    for k, ns in values:
+        found.setdefault(jobs.device_of(k), []).append(ns)
+    return {device: low(own) for device, own in found.items()}
+
+
 def shrinking(replay, changes, beside):
     """(low, high): by how many percent a job gets shorter, or an inference by its host spans, at least and at
     most; 0 is among them. beside: see beside()."""

@@ -4,6 +4,7 @@
     ("device", Part(lanes=(BASE,)), K)          the jobs of those lanes
     ("device", Part(times=((A, B), ...)), K)    the jobs that begin in those times
     ("dispatch" or "notice", Part(lanes=...), NS)
+    ("device", "dispatch" or "notice", DEVICE, ...)     the jobs of the device of that name
     ("host", Part(NAME, threads=(BASE,)), K)    spans of that name on those threads
     ("host", Part(NAME, without=ROWS), K)       all spans of that name but those
 """
@@ -15,9 +16,9 @@ Part = namedtuple("Part", "name lanes times threads without", defaults=(None, No
 
 
 def has_job(part, jobs, k):
-    """True: job k is one of the part. part: a Part, or anything else for all jobs."""
+    """True: job k is one of the part. part: a Part, the name of a device, or None for all jobs."""
     if not isinstance(part, Part):
-        return True
+        return part is None or part == jobs.devices[jobs.device_of(k)]
     if part.lanes is not None and jobs.queues[jobs.queue[k]].base not in part.lanes:
         return False
     if part.times is None:

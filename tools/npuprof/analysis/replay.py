@@ -26,7 +26,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from . import bounds, locks, polls, reactions, requests
-from .bounds import INSIDE
+from .bounds import INSIDE, low, lows
 from .effects import CALL, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled, widened
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
@@ -310,16 +310,18 @@ class Replay:
                 self._host(lags, name, k)
             elif what == "dispatch":
                 # Why not below 0: that is the clock's error.
-                floor = max(0, low(lags.latency)) if k is None else k
+                floors = lows(jobs, enumerate(lags.latency)) if k is None else {}
                 for n, ns in enumerate(lags.latency):
                     if has_job(name, jobs, n):
+                        floor = max(0, floors[jobs.device_of(n)]) if k is None else k
                         own = min(ns, floor + (fixed and self._clock_error(n) + self.held_up[n]))
                         lags.latency[n] = lags.queue[n] = own
             elif what == "notice":
-                known = [ns for p, ns in lags.notice.items() if p not in self.points.early]
-                floor = k if k is not None else low(known)
-                lags.notice = {p: min(ns, floor) if has_job(name, jobs, self.points.point[p].ref) else ns
-                               for p, ns in lags.notice.items()}
+                of = {p: self.points.point[p].ref for p in lags.notice}
+                floors = lows(jobs, ((of[p], ns) for p, ns in lags.notice.items()
+                                     if p not in self.points.early)) if k is None else {}
+                lags.notice = {p: min(ns, floors.get(jobs.device_of(of[p]), 0) if k is None else k)
+                               if has_job(name, jobs, of[p]) else ns for p, ns in lags.notice.items()}
             elif what == "depth":
                 depth = k
             elif what == "pes":
@@ -410,11 +412,11 @@ class Replay:
     def _queues(self, lags, sign):
         """Moves the start after another job by the error of the clock, where it was not seen. At best it
         takes no longer than the 5th percentile: a device that has work need not wake up."""
-        jobs, floor = self.points.jobs, low(lags.latency)
+        jobs, floors = self.points.jobs, lows(self.points.jobs, enumerate(lags.latency))
         for k, ns in enumerate(lags.queue):
             b = self.points.before[k]
             if b < 0 or self.points.end_of[b] < jobs.s[k]:
-                usual = ns if sign > 0 else min(ns, floor)
+                usual = ns if sign > 0 else min(ns, floors[jobs.device_of(k)])
                 lags.queue[k] = max(0, usual + sign * max(0, jobs.error[k]))
 
     def _host(self, lags, name, k):
@@ -483,9 +485,3 @@ class Replay:
         if not hasattr(self, "_paths"):
             self._paths = Paths(self)
         return self._paths
-
-
-def low(values):
-    """The 5th percentile, the lower of two."""
-    ordered = sorted(values)
-    return ordered[(len(ordered) - 1) // 20] if ordered else 0

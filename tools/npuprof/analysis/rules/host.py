@@ -30,6 +30,16 @@ def submissions(facts):
     return sure
 
 
+def change_of(facts, what, name):
+    """The change of all that of one device, the one of that name. Why no name for an only one: it is all."""
+    return what, name if len(facts.jobs.devices) > 1 else None, None
+
+
+def on(facts, name):
+    """Which device a sentence is about, where there are several."""
+    return f" on {name}" if len(facts.jobs.devices) > 1 else ""
+
+
 def rows_of(entry):
     return [row for _, row, _ in entry.longest if row >= 0]
 
@@ -108,24 +118,33 @@ def host_off_cpu(facts):
 def serial_submit(facts):
     """One submission at a time on a queue that takes more, so that every round trip is idle time."""
     submissions(facts)
-    jobs, window = facts.jobs, facts.window
+    jobs, window, own = facts.jobs, facts.window, []
     for device, name in enumerate(jobs.devices):
         total, certain, found = facts.idle.of_class("in_submit", "dispatch", "late_notice", "host_blocked",
                                                     "unknown", device=device)
         share = pct(certain, window.length_ns)
         depth = facts.depth_of(device).get("device", {})
-        deepest = max(depth, default=0)
-        if share is None or share < 10 or deepest != 1 or facts.queue_slots(name) == 1 or facts.chained:
-            continue
-        yield Finding(name, f"never more than one submission in flight: each round trip leaves the device "
-                            f"idle, {ns_text(total)} in all",
-                      f"submit the next inference before waiting for this one: a depth of 2 hides up to "
-                      f"{ns_text(certain)}",
-                      {"round_trips_ns": total, "max_depth": deepest,
-                       "device_depth_ratio": mean_of(depth)},
-                      certain, share, confidence_of(certain, total, facts.queue_slots(name) is None),
-                      ("depth", None, 2), [row for _, entry in found for row in rows_of(entry)][:3],
-                      below=("late_notice", "slow_dispatch", "host_off_cpu"), of="throughput")
+        if share is not None and share >= 10 and max(depth, default=0) == 1 \
+                and facts.queue_slots(name) != 1 and not facts.chained:
+            own.append((certain, total, name, mean_of(depth), found))
+    if own:
+        yield serial(facts, own)
+
+
+def serial(facts, own):
+    """The Finding. own: (certain ns, ns, name, mean depth, entries) of each device. Why one for all of
+    them: the change is of all queues, and what it brings is not what one of them would."""
+    certain, total, name, mean, found = max(own, key=lambda one: one[:3])
+    names, times = (" and ".join(texts) for texts in zip(*((one[2], ns_text(one[1])) for one in own)))
+    slots = facts.queue_slots(name)
+    return Finding(names, f"never more than one submission in flight{on(facts, names)}: each round trip "
+                          f"leaves {'the device' if len(own) == 1 else 'them'} idle, {times} in all",
+                   f"submit the next inference before waiting for this one: a depth of 2 hides up to "
+                   f"{ns_text(certain)}",
+                   {"round_trips_ns": total, "max_depth": 1, "device_depth_ratio": mean}, certain,
+                   pct(certain, facts.window.length_ns), confidence_of(certain, total, slots is None),
+                   ("depth", None, 2), [row for _, entry in found for row in rows_of(entry)][:3],
+                   below=("late_notice", "slow_dispatch", "host_off_cpu"), of="throughput")
 
 
 def late_notice(facts):
@@ -146,18 +165,20 @@ def late_notices(facts, device, own):
     total, certain, found = facts.idle.of_class("late_notice", device=device)
     share = pct(certain, facts.window.length_ns)
     p50, p05 = percentile(notices, 500), floor_of(notices)
+    name = facts.jobs.devices[device]
+    change = change_of(facts, "notice", name)
     if not found or ((share is None or share < 5 or not (p50 > 4 * max(p05, 1) or p50 > 50_000))
-                     and not facts.promises(("notice", None, None))):
+                     and not facts.promises(change)):
         return
     period = polls(facts.jobs, own)
     how = f"; waits end every {ns_text(period)}: it polls" if period else ""
     advice = (f"poll more often than every {ns_text(period)}, or use an interrupt" if period else
               "use an interrupt, or poll more often; look at what wakes the waiting thread")
-    yield Finding(found[0][0], f"the host notices an end {ns_text(p50)} late (median), "
+    yield Finding(found[0][0], f"the host notices an end{on(facts, name)} {ns_text(p50)} late (median), "
                                f"{ns_text(notices[-1])} at most{how}", advice,
                   {"notice_p50_ns": p50, "notice_p05_ns": p05, "notice_max_ns": notices[-1],
                    "idle_ns": total, "period_ns": period}, certain, share, confidence_of(certain, total),
-                  ("notice", None, None), rows_of(found[0][1]))
+                  change, rows_of(found[0][1]))
 
 
 def slow_dispatch(facts):
@@ -179,21 +200,20 @@ def slow_starts(facts, name, own):
     # Why no error behind a predecessor: both stamps are the device's.
     alone = sum(jobs.before[k] < 0 or jobs.end[jobs.before[k]] <= jobs.s[k] for k in own)
     error = percentile(errors, 500) if 2 * alone > len(own) else 0
-    over = p50 - floor
-    little = 20 * over < percentile(executes, 500) and not facts.promises(("dispatch", None, None))
+    over, change = p50 - floor, change_of(facts, "dispatch", name)
+    little = 20 * over < percentile(executes, 500) and not facts.promises(change)
     if little or over <= error:
         return
     total = sum(max(0, value - floor) for value in latencies)
     certain = sum(max(0, value - floor - error) for value in latencies)
     door = any(value != NULL for value in jobs.doorbell)
     since = "doorbell" if door else "submission"
-    yield Finding(name, f"from {since} to start the device needs {ns_text(p50)}, {ns_text(floor)} at best"
-                        + ("" if door else "; the submit call is in it"),
+    yield Finding(name, f"from {since} to start{on(facts, name)} the device needs {ns_text(p50)}, "
+                        f"{ns_text(floor)} at best" + ("" if door else "; the submit call is in it"),
                   "keep the queue filled and batch small jobs; ask the firmware what it does before a start",
                   {"dispatch_p50_ns": p50, "dispatch_p05_ns": floor, "total_ns": total}, certain,
                   facts.share_of_inferences(certain), confidence_of(certain, total),
-                  ("dispatch", None, None),
-                  [jobs.row[k] for k in nlargest(3, own, key=lambda k: (jobs.latency[k], -k))],
+                  change, [jobs.row[k] for k in nlargest(3, own, key=lambda k: (jobs.latency[k], -k))],
                   below=("late_notice",))
 
 

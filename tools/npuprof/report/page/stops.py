@@ -4,6 +4,7 @@
 from fractions import Fraction
 
 from ...analysis import replay
+from ...analysis.part import has_job
 from ..words import bar_of, brings, given, in_unit
 
 MOST = 8                # answers that have a slider
@@ -56,17 +57,18 @@ def around(facts, change):
     elif what == "pes":
         numbers = PES
     elif what in ("dispatch", "notice"):
-        numbers = [*latest(facts, what), own]
+        numbers = [*latest(facts, what, name), own]
     else:
         numbers = sorted({*FACTORS, own}, reverse=True)
     return [(what, name, number) for number in numbers]
 
 
-def latest(facts, what):
-    """ns, falling: percentiles of what a start or a notice takes."""
+def latest(facts, what, name):
+    """ns, falling: percentiles of what a start or a notice takes, of those jobs."""
     points = facts.replay.points
-    known = sorted(points.latency if what == "dispatch" else
-                   (ns for p, ns in points.notice.items() if p not in points.early))
+    all_of_them = enumerate(points.latency) if what == "dispatch" else (
+        (points.point[p].ref, ns) for p, ns in points.notice.items() if p not in points.early)
+    known = sorted(ns for k, ns in all_of_them if has_job(name, points.jobs, k))
     return sorted({known[(len(known) - 1) * part // 100] for part in LATE}, reverse=True) if known else []
 
 
