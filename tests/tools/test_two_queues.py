@@ -3,6 +3,7 @@
 import random
 import unittest
 from fractions import Fraction
+from statistics import median
 
 from npuprof.analysis import effects, replay, verdict
 from npuprof.report import first_screen
@@ -93,6 +94,68 @@ class Apart(Prefetch):
             self.span(1, "Inference", begin, now := now + 50, kind="inference")
             self.latencies.append(now - begin)
             now += 1
+
+
+class Fenced(Prefetch):
+    """Both jobs are submitted at once. That of the second device starts 5 us behind the end of the first one,
+    or so many us behind its submission; the thread waits for the second one, or for both."""
+
+    names = (1, "worker"), (3, "npu PE 0"), (4, "dsp PE 0")
+
+    def __init__(self, first=560, second=250, start=None, both=False, dep=False, count=80):
+        self.lines, self.latencies, now, draw = [], [], 1000.0, random.Random(8)
+        for n in range(count):
+            begin, now = now, now + draw.randint(60, 140)
+            took = [round(us * draw.uniform(0.97, 1.03)) for us in (first, second)]
+            late = 5 if start is None else round(start * draw.uniform(0.97, 1.03))
+            ends = [now + 5 + took[0]]
+            ends.append((ends[0] if start is None else now + 5) + late + took[1])
+            for tid, us, end in zip((3, 4), took, ends):
+                self.span(1, "Submit", now, now + 4)
+                self.span(tid, "net" if tid == 3 else "nms", end - us, end, stamp="device", pe_index=0,
+                          error_ns=100, execution_index=n)
+                self.arrow(1000 * tid + n, now, end - us, to_tid=tid)
+                now += 5
+            if dep:
+                self.arrow(9000 + n, ends[0] - took[0], ends[1] - took[1], "dep", 3, 4)
+            for end in ends if both else ends[1:]:
+                until = max(now + 1, end + 20)
+                self.span(1, "wait", now, until, kind="wait")
+                now = until
+            self.span(1, "Inference", begin, now := now + 50, kind="inference")
+            self.latencies.append(now - begin)
+            now += draw.randint(1, 3)
+
+
+class Fences(unittest.TestCase):
+    def told(self, change, changed, **options):
+        before, after = Fenced(**options), Fenced(**options, **changed)
+        middle = [median(one.latencies) for one in (before, after)]
+        effect = replay.of(before.facts()).effect(change)
+        return effect, *map(float, effect.inference), 100 - 100 * middle[1] / middle[0]
+
+    def test_holds_both(self):
+        """Nothing says that the second device waits for the first one, and nothing that it does not."""
+        for both in (False, True):
+            for change, changed in ((("operator", "net", HALF), {"first": 280}),
+                                    (("device", None, HALF), {"first": 280, "second": 125})):
+                effect, low, high, truth = self.told(change, changed, both=both)
+                self.assertTrue(low - 0.2 <= truth <= high + 0.2, (both, change, low, high, truth))
+                self.assertIn(effects.FENCE, effect.assumed)
+            facts = Fenced(both=both).facts()
+            slow = [one for one in verdict.judge(facts).every() if one.rule.name == "slow_dispatch"]
+            self.assertEqual(slow, [])
+        why, advice = first_screen.why_open(facts, effect.assumed)
+        self.assertIn("another device", why)
+        self.assertIn("dep", advice)
+
+    def test_slow_start(self):
+        """A start that takes as long as the other device, and is as late as ever, is none of its end; nor is
+        one that ends far behind it. An arrow says that there is no other reading."""
+        for options in ({"start": 300, "both": True}, {"start": 900}, {"dep": True}):
+            effect, low, high, truth = self.told(("operator", "net", HALF), {"first": 280}, **options)
+            self.assertFalse(effect.assumed, options)
+            self.assertTrue(low - 1.3 <= truth <= high + 1.3, (options, low, high, truth))
 
 
 class Starts(unittest.TestCase):

@@ -269,6 +269,12 @@ class Points:
         if k in self.dep:
             yield self.end_of[self.dep[k]]
 
+    def fence(self, found):
+        """Makes jobs wait for those: {job: the job before it}."""
+        self.dep |= found
+        for k in found:
+            self.latency[k] = self.start_of[k] - max(self._ready(k), default=0)
+
     def _dependencies(self):
         """{job: the job whose result it needs} from arrows named dep."""
         trace, jobs, found = self.trace, self.jobs, {}

@@ -27,7 +27,8 @@ from functools import cached_property
 
 from . import bounds, locks, polls, reactions, requests
 from .bounds import INSIDE, low, lows
-from .effects import CALL, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled, widened
+from .effects import CALL, FENCE, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled, widened
+from .fences import found as fences_of
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
 from .part import has_job
@@ -48,27 +49,35 @@ def of(facts):
 
 class Replay:
     """why: None, or in words why nothing can be replayed. In this Replay all that may be waiting is. working:
-    the Replay of the other reading, made with this one as `waiting`; None: it is known what waits."""
+    the Replay of the other reading, made with this one as `waiting`; None: it is known what waits. fenced:
+    the one in which jobs wait for those of other devices, made with these `fences` (fences.py), or None."""
 
-    def __init__(self, facts, waiting=None):
+    def __init__(self, facts, waiting=None, fences=None):
         self.facts, self.trace = facts, facts.trace
         self.effects, self.graphs, self.reactions = {}, {}, {}
-        self.working = None
+        self.working, self.fenced, self.fences = None, None, fences or (waiting.fences if waiting else {})
         jobs = facts.jobs
         self.why = waiting.why if waiting else self._missing(jobs)
         if self.why:
             return
-        self.points = Points(facts.trace, jobs, facts.window.inferences, all_work=waiting is not None)
-        self.graph = Graph(self.points)
+        self._graph_of(all_work=waiting is not None)
         if self.graph.stuck and self.points.handed:
-            self.points = Points(facts.trace, jobs, facts.window.inferences, handing=False)
-            self.graph = Graph(self.points)
+            self._graph_of(handing=False)
         self.programs = waiting.programs if waiting else Programs(facts.trace, jobs, self.points.count)
         self.base = self.graph.times(self.points.lags())
         self.why = self._check()
         if not self.why and (jobs.unmarked or jobs.slept or self.points.handed) and not waiting:
             self.working = Replay(facts, self)
             self.why = self.working.why
+        if not self.why and not waiting and not fences:
+            found = fences_of(self.points)
+            self.fenced = Replay(facts, fences=found) if found else None
+            self.fenced = None if self.fenced and self.fenced.why else self.fenced
+
+    def _graph_of(self, **what):
+        self.points = Points(self.trace, self.facts.jobs, self.facts.window.inferences, **what)
+        self.points.fence(self.fences)
+        self.graph = Graph(self.points)
 
     def _missing(self, jobs):
         """In words, what is missing for a graph."""
@@ -124,7 +133,9 @@ class Replay:
             for reading, what in requests.readings(self, own) if own else ():
                 own = either(own, self._readings(changes, reading), what)
             own = own and reactions.bounded(self, own)
-            self.effects[changes] = widened(own) if own and self.shares else own
+            own = widened(own) if own and self.shares else own
+            other = own and self.fenced and self.fenced.effect(*changes)
+            self.effects[changes] = either(own, other, FENCE) if other else own
         return self.effects[changes]
 
     @cached_property

@@ -61,6 +61,7 @@ def assumed(found):
              ] if found.working or found.hears or found.locked else []
     parts += ["a poll sees an end as late as it did"] if found.poll else []
     parts += ["requests come as soon as a thread is ready"] if found.points.waited else []
+    parts += ["no job waits for one of another device"] if found.fenced else []
     parts += ["lanes of one device do not wait for one another"] if reactions.in_turns(found) else []
     parts += ["the clock of the device stays as it is"] if reactions.is_unsteady(found) else []
     parts += ["no other thread holds this up"] if reactions.beside(found) else []
