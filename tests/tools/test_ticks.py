@@ -3,8 +3,9 @@
 import random
 import unittest
 from fractions import Fraction
+from statistics import median
 
-from npuprof.analysis import effects, replay, ticks
+from npuprof.analysis import confidence, effects, replay, ticks
 from npuprof.report import first_screen
 from test_stretches import Driver
 
@@ -101,6 +102,51 @@ class Clock(unittest.TestCase):
         ends = [1e6 * n + draw.uniform(0, 1e4) for n in numbers]
         period = ticks.period_of([end - draw.uniform(1e4, 9e5) for end in ends], ends)
         self.assertAlmostEqual(period, 1e6, delta=1e3)
+
+
+class Ticking(Driver):
+    """A driver that looks whether a job is done at each tick of a clock, and sees it some us behind."""
+
+    def __init__(self, device=560, prepare=200, tick=1000, images=100):
+        self.lines, self.latencies, now, draw = [], [], 5000.0, random.Random(3)
+        for n in range(images):
+            begin = now
+            submit = begin + round(prepare * draw.uniform(0.95, 1.05))
+            end = submit + 10 + round(device * draw.uniform(0.97, 1.03))
+            noticed = -(-end // tick) * tick + draw.randint(6, 14)
+            self.span(1, "prepare", begin, submit)
+            self.span(1, "Submit", submit, submit + 5)
+            self.span(1, "wait", submit + 5, noticed, kind="wait")
+            self.span(3, "kernel", submit + 10, end, stamp="device", pe_index=0, execution_index=n,
+                      error_ns=100)
+            self.arrow(n, submit, submit + 10)
+            now = noticed + round(80 * draw.uniform(0.95, 1.05))
+            self.span(1, "Inference", begin, now, kind="inference")
+            self.latencies.append(now - begin)
+            now += 2
+
+
+class Looks(unittest.TestCase):
+    def test_waits_end_by_a_clock(self):
+        """A faster device or host may be seen at the same tick, at an earlier one, or at once."""
+        for tick in (250, 1000):
+            before = Ticking(tick=tick)
+            found = replay.of(before.facts())
+            self.assertAlmostEqual(found.tick / 1_000_000, 1, delta=0.01)
+            for change, changed in ((("device", None, HALF), {"device": 280}),
+                                    (("operator", "kernel", HALF), {"device": 280}),
+                                    (("host", "prepare", HALF), {"prepare": 100})):
+                effect = found.effect(change)
+                low, high = map(float, effect.inference)
+                truth = 100 - 100 * median(Ticking(tick=tick, **changed).latencies) / median(before.latencies)
+                self.assertTrue(low - 0.5 <= truth <= high + 0.5, (tick, change, low, high, truth))
+                self.assertIn(effects.POLL, effect.assumed)
+                self.assertNotEqual(confidence.of_gain(found, effect, "latency"), "sure")
+
+    def test_waits_end_by_the_job(self):
+        """The same driver with interrupts has no clock, nor has one whose frames come by it."""
+        self.assertIsNone(replay.of(Ticking(tick=1).facts()).tick)
+        self.assertIsNone(replay.of(Camera().facts()).tick)
 
 
 if __name__ == "__main__":

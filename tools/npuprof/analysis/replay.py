@@ -25,7 +25,7 @@ another order of locks or another choice of PE. So a gain is no bound of the tru
 from fractions import Fraction
 from functools import cached_property
 
-from . import bounds, locks, polls, reactions, requests
+from . import bounds, locks, looks, polls, reactions, requests
 from .bounds import INSIDE, low, lows
 from .effects import CALL, FENCE, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled, widened
 from .fences import found as fences_of
@@ -211,13 +211,15 @@ class Replay:
         results = [one for form in forms for one in self._measures(changes, reading, *form)]
         before = self._measure(*self._before(reading))
         window = self.facts.window.length_ns
-        spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in results]
+        # Why as recorded, too: who looks by a clock may see an end at the tick at which it did.
+        same = [before] if looks.keeps_tick(self, changes) and len(forms) > 1 else []
+        spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in [*results, *same]]
         inference = None
         if before[0]:
-            gains = [percent(before[0] - after[0], before[0]) for after in results]
+            gains = [percent(before[0] - after[0], before[0]) for after in [*results, *same]]
             inference = min(gains), max(gains)
         assumed = self._reasons(changes) if differ(spans, inference) else ()
-        medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
+        medians, busy = [after[0] or 0 for after in [*results, *same]], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results),
@@ -226,7 +228,8 @@ class Replay:
     def _reasons(self, changes):
         """What is not known where the two ends of a gain differ."""
         kinds = {change[0] for change in changes}
-        return {what for what, is_so in ((POLL, self._poll_of(changes)),
+        looked = looks.keeps_tick(self, changes) or looks.poll_of(self, changes)
+        return {what for what, is_so in ((POLL, looked),
                                          (CALL, any(self.sampled) and kinds & set(INSIDE)),
                                          (START, "dispatch" in kinds and any(self.held_up))) if is_so}
 
@@ -266,17 +269,13 @@ class Replay:
     def polls_by_clock(self):
         return polls.by_clock(self.facts.jobs, self._waited_for())
 
+    @cached_property
+    def tick(self):
+        """ns between two ticks of the clock by which threads look, or a multiple; None: they do not."""
+        return looks.tick_of(self.facts.jobs, self._waited_for())
+
     def _waited_for(self):
         return [k for k in range(self.points.count) if self.facts.jobs.wait[k] >= 0]
-
-    def _poll_of(self, changes):
-        """How late a poll may see an end that these changes move, ns; None."""
-        names = {change[0] for change in changes}
-        if not self.poll or "notice" in names:
-            return None
-        # Why: looks that are counted from the begin of the wait move with what the host does before it.
-        moved = names & {*INSIDE, "dispatch"} or ("host" in names and self.polls_by_clock)
-        return self.poll if moved else None
 
     def _forms(self, changes):
         """(is a pipelined instruction all work, and a sampled kernel all the host's?, sign of the clock's
@@ -291,10 +290,10 @@ class Replay:
             return (False, 0, True), (True, 0, False)
         if kinds & {"depth", "pes"}:
             return (False, -1, True), (False, 1, False)
-        if self._poll_of(changes):
+        if looks.poll_of(self, changes):
             return (False, 0, True), (True, 0, False), (False, 0, None)
         two = any(program.pipelined for program in self.programs.all) or any(self.points.jobs.call)
-        if kinds & {"device", "dispatch"} or (kinds & set(INSIDE) and two):
+        if kinds & {"device", "dispatch"} or looks.keeps_tick(self, changes) or (kinds & set(INSIDE) and two):
             return (False, 0, True), (True, 0, False)
         return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
 
@@ -307,6 +306,9 @@ class Replay:
             # Why: a thread that finds less to wait for may be woken as soon as it ever was.
             floor = low(lags.notice.values())
             lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
+        tick = looks.keeps_tick(self, changes)
+        if tick and short is not None and (short or looks.is_slower(changes)):
+            lags.notice = {p: 0 if short else max(ns, round(tick)) for p, ns in lags.notice.items()}
         # Why first: the other changes add to what these make of it.
         for change in sorted(changes, key=lambda change: change[0] not in ("dispatch", "notice")):
             what, name, k = change
@@ -339,27 +341,9 @@ class Replay:
                 pes = k or 0
             else:
                 raise ValueError(f"no change: {change}")
-        if short is not None and self._poll_of(changes):
-            self._look(lags, short, self._poll_of(changes))
+        if short is not None and looks.poll_of(self, changes):
+            looks.look(self, lags, short, looks.poll_of(self, changes))
         return lags, depth, pes
-
-    def _look(self, lags, early, most):
-        """Sets the notices of polls that look each `most` ns: the earliest or the latest there may be. Why
-        not any: a job that ends earlier is seen no later than it was, and one that ends later no earlier."""
-        points = self.points
-        for p, ns in lags.notice.items():
-            k = points.point[p].ref
-            sooner = points.latency[k] + points.dur[k] - lags.latency[k] - lags.dur[k]
-            # Why nine tenths: how often they look is not known to the ns.
-            same = not self.polls_by_clock and 0 <= sooner and 10 * (ns + sooner) < 9 * most
-            if points.before[k] >= 0:
-                lags.notice[p] = 0 if early else max(ns, most)
-            elif same:
-                lags.notice[p] = ns + sooner
-            elif early:
-                lags.notice[p] = max(0, ns + sooner) if sooner <= 0 else 0
-            else:
-                lags.notice[p] = max(ns, min(most, ns + sooner)) if sooner >= 0 else max(ns, most)
 
     def _measures(self, changes, reading, fixed, sign, short):
         lags, depth, pes = self.changed(changes, fixed, short)
