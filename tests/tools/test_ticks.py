@@ -149,5 +149,42 @@ class Looks(unittest.TestCase):
         self.assertIsNone(replay.of(Camera().facts()).tick)
 
 
+class Doorbell(Driver):
+    """A submission of 200 us; the device hears of the job at that part of it. said: the span states when."""
+
+    def __init__(self, submit=200, part=1.0, said=False, images=60):
+        self.lines, self.latencies, now, draw = [], [], 5000.0, random.Random(4)
+        for n in range(images):
+            begin, called = now, now + draw.randint(60, 140)
+            door, done = called + round(part * submit), called + submit
+            end = door + 5 + draw.randint(540, 580)
+            noticed = end + draw.randint(18, 22)
+            self.span(1, "Submit", called, done, **({"doorbell_ns": round(1000 * door)} if said else {}))
+            self.span(1, "wait", done, noticed, kind="wait")
+            self.span(3, "kernel", door + 5, end, stamp="device", pe_index=0, execution_index=n, error_ns=100)
+            self.arrow(n, called, door + 5)
+            now = noticed + draw.randint(40, 60)
+            self.span(1, "Inference", begin, now, kind="inference")
+            self.latencies.append(now - begin)
+            now += draw.randint(1, 9)
+
+
+class Submissions(unittest.TestCase):
+    def test_doorbell(self):
+        """Where in its submission a job reaches the device is not known, unless the span states it."""
+        for part in (0, 0.5, 1):
+            for said in (False, True):
+                before, after = (Doorbell(us, part, said) for us in (200, 100))
+                truth = 100 - 100 * median(after.latencies) / median(before.latencies)
+                found = replay.of(before.facts())
+                effect = found.effect(("host", "Submit", HALF))
+                low, high = map(float, effect.inference)
+                self.assertTrue(low - 0.3 <= truth <= high + 0.3, (part, said, low, high, truth))
+                self.assertEqual(effects.DOOR in effect.assumed, not said, (part, said))
+                self.assertTrue(high - low < 0.1 or not said, (part, said, low, high))
+        why, advice = first_screen.why_open(before.facts(), {effects.DOOR})
+        self.assertIn("doorbell_ns", advice)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -19,6 +19,7 @@ TURNS, BESIDE = "whether lanes are one engine in turns", "whether other threads 
 BATCH, CLOCK = "how large a batch is", "which rate the device has"
 POOL = "which thread does how much"
 ORDER = "which job a wait is for"
+DOOR = "when in its submission a job reaches the device"
 FENCE = "whether a job waits for one of another device"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 

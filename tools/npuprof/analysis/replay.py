@@ -25,9 +25,10 @@ another order of locks or another choice of PE. So a gain is no bound of the tru
 from fractions import Fraction
 from functools import cached_property
 
-from . import bounds, locks, looks, polls, reactions, requests
+from . import bounds, doorbell, locks, looks, polls, reactions, requests
 from .bounds import INSIDE, low, lows
-from .effects import CALL, FENCE, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled, widened
+from .effects import (CALL, DOOR, FENCE, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled,
+                      widened)
 from .fences import found as fences_of
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
@@ -229,7 +230,7 @@ class Replay:
         """What is not known where the two ends of a gain differ."""
         kinds = {change[0] for change in changes}
         looked = looks.keeps_tick(self, changes) or looks.poll_of(self, changes)
-        return {what for what, is_so in ((POLL, looked),
+        return {what for what, is_so in ((POLL, looked), (DOOR, doorbell.is_open(self, changes)),
                                          (CALL, any(self.sampled) and kinds & set(INSIDE)),
                                          (START, "dispatch" in kinds and any(self.held_up))) if is_so}
 
@@ -321,6 +322,7 @@ class Replay:
                         lags.dur[n] = own + round(k * (ns - own))
             elif what == "host":
                 self._host(lags, name, k)
+                doorbell.move(self, lags, (name, k), short)
             elif what == "dispatch":
                 # Why not below 0: that is the clock's error.
                 floors = lows(jobs, enumerate(lags.latency)) if k is None else {}

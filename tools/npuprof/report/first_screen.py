@@ -6,8 +6,8 @@ import os
 from collections import namedtuple
 
 from ..analysis import reactions
-from ..analysis.effects import (BATCH, BESIDE, CALL, CLOCK, FENCE, JOB, LATE, ORDER, POLL, POOL, REQUEST,
-                                START, TICK, TURNS)
+from ..analysis.effects import (BATCH, BESIDE, CALL, CLOCK, DOOR, FENCE, JOB, LATE, ORDER, POLL, POOL,
+                                REQUEST, START, TICK, TURNS)
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
 from ..tables.table import pct
@@ -212,6 +212,8 @@ OPEN = {
             "fix the clock rate of the device, or record when it is warm"),
     POLL: ("Threads look now and then whether their job is done: an end may come just before or just behind "
            "a look.", "look more often, or wait for an interrupt"),
+    DOOR: ("A job starts behind or inside of the span that submits it; nothing says where in that span the "
+           "device hears of it.", "give that span the argument doorbell_ns"),
     FENCE: ("Jobs start soon behind the end of a job of another device; nothing says whether they wait for "
             "it.", "draw an arrow `dep` to a job from the one it waits for"),
     ORDER: ("Several jobs may be what a thread waits for; nothing says which of them a wait is for.",
