@@ -1565,6 +1565,8 @@ typedef struct npuprof_read_result {
    async span as two events. Spans of a thread come in the order in which they began, those that were open in
    an earlier read before newer ones; there is no order across threads. Device times follow from the clock
    anchors that are known at this call.
+   It ends at what was there when it began, or up to a chunk of each thread later: what threads, and fn,
+   record meanwhile is for the next read.
    NPUPROF_KEEP_NEWEST: what a full arena overwrites between two reads is lost to the cursor. NPUPROF_STREAM:
    a full chunk goes to the sink at once, so the cursor gets only what it reads before.
    After npuprof_clear() it goes on, and counts what was cleared as lost; if other threads recorded during the
@@ -17307,6 +17309,7 @@ enum { NPUPROF_READ_RECORDS_ = 128, NPUPROF_READ_ARGS_BYTES_ = 32768 };      /* 
 
 typedef struct npuprof_read_slot_ {
     uint64_t position;                     /* of the next record to look at */
+    uint64_t end;                          /* this read goes no further */
     uint32_t at;                           /* unit number of the slot */
     uint32_t chunk;                        /* where that record is or will be, index + 1; 0: not known */
     uint32_t open;                         /* the newest of its noted spans, index + 1; 0: none */
@@ -17688,6 +17691,18 @@ NPUPROF_OWN_ static bool npuprof_read_seek_(npuprof_read_ *r, npuprof_read_slot_
     }
 }
 
+/* A read begins: it goes as far in each slot as the chunk reaches that is the last one now. Why not to where
+   there is nothing more: a thread may record faster than that is read. */
+NPUPROF_OWN_ static void npuprof_read_set_ends_(npuprof_read_ *r)
+{
+    const npuprof_image_ *const im = &r->image;
+    for (uint32_t i = 0; i < r->slots.count; i++) {
+        npuprof_read_slot_ *const s = npuprof_read_slot_at_(r, i);
+        const uint32_t last = npuprof_image_chain_live_(im, &npuprof_slot_at_(s->at)->head, UINT64_MAX);
+        s->end = last ? npuprof_image_chunk_(im, last - 1)->first_position + im->units : 0;
+    }
+}
+
 /* Puts what is new in a slot into the batch. False: come again, when the batch is empty. Why nothing of a
    slot without a tid: its thread is about to set that, and records of it would not be found again. */
 NPUPROF_OWN_ static bool npuprof_read_slot_news_(npuprof_read_ *r, npuprof_read_slot_ *s)
@@ -17695,7 +17710,7 @@ NPUPROF_OWN_ static bool npuprof_read_slot_news_(npuprof_read_ *r, npuprof_read_
     const npuprof_slot_head_ *const slot = &npuprof_slot_at_(s->at)->head;
     const uint32_t owner = npuprof_image_owner_live_(slot);
     if (!(owner >> 3)) return true;
-    while (npuprof_read_seek_(r, s, slot, owner))
+    while (npuprof_read_seek_(r, s, slot, owner) && s->position < s->end)
         if (!npuprof_read_record_(r, s, owner)) return false;
     for (uint32_t *link = &s->open; *link;) {
         npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);
@@ -17889,7 +17904,8 @@ NPUPROF_OWN_ static void npuprof_read_give_back_(npuprof_cursor *cursor)
     cursor->memory_ = NULL;
 }
 
-/* Opens the arena, and finds the slots that are new. Under the lock. False: the system has no memory. */
+/* Opens the arena, finds the slots that are new, and how far each is to be read. Under the lock.
+   False: the system has no memory. */
 NPUPROF_OWN_ static bool npuprof_read_begin_(npuprof_read_ *r)
 {
     npuprof_image_ *const im = &r->image;
@@ -17909,6 +17925,7 @@ NPUPROF_OWN_ static bool npuprof_read_begin_(npuprof_read_ *r)
     }
     if (r->cleared != im->clear_ticks) npuprof_read_clear_(r);
     r->cleared = im->clear_ticks;
+    npuprof_read_set_ends_(r);
     r->newest = im->slot_first;
     r->todo = (uint32_t)r->slots.count;
     if (r->turn >= r->todo) r->turn = 0;

@@ -90,6 +90,8 @@ typedef struct npuprof_read_result {
    async span as two events. Spans of a thread come in the order in which they began, those that were open in
    an earlier read before newer ones; there is no order across threads. Device times follow from the clock
    anchors that are known at this call.
+   It ends at what was there when it began, or up to a chunk of each thread later: what threads, and fn,
+   record meanwhile is for the next read.
    NPUPROF_KEEP_NEWEST: what a full arena overwrites between two reads is lost to the cursor. NPUPROF_STREAM:
    a full chunk goes to the sink at once, so the cursor gets only what it reads before.
    After npuprof_clear() it goes on, and counts what was cleared as lost; if other threads recorded during the

@@ -192,7 +192,8 @@ static void npuprof_read_give_back_(npuprof_cursor *cursor)
     cursor->memory_ = NULL;
 }
 
-/* Opens the arena, and finds the slots that are new. Under the lock. False: the system has no memory. */
+/* Opens the arena, finds the slots that are new, and how far each is to be read. Under the lock.
+   False: the system has no memory. */
 static bool npuprof_read_begin_(npuprof_read_ *r)
 {
     npuprof_image_ *const im = &r->image;
@@ -212,6 +213,7 @@ static bool npuprof_read_begin_(npuprof_read_ *r)
     }
     if (r->cleared != im->clear_ticks) npuprof_read_clear_(r);
     r->cleared = im->clear_ticks;
+    npuprof_read_set_ends_(r);
     r->newest = im->slot_first;
     r->todo = (uint32_t)r->slots.count;
     if (r->turn >= r->todo) r->turn = 0;

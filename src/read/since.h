@@ -31,6 +31,7 @@ enum { NPUPROF_READ_RECORDS_ = 128, NPUPROF_READ_ARGS_BYTES_ = 32768 };      /* 
 
 typedef struct npuprof_read_slot_ {
     uint64_t position;                     /* of the next record to look at */
+    uint64_t end;                          /* this read goes no further */
     uint32_t at;                           /* unit number of the slot */
     uint32_t chunk;                        /* where that record is or will be, index + 1; 0: not known */
     uint32_t open;                         /* the newest of its noted spans, index + 1; 0: none */
@@ -412,6 +413,18 @@ static bool npuprof_read_seek_(npuprof_read_ *r, npuprof_read_slot_ *s, const np
     }
 }
 
+/* A read begins: it goes as far in each slot as the chunk reaches that is the last one now. Why not to where
+   there is nothing more: a thread may record faster than that is read. */
+static void npuprof_read_set_ends_(npuprof_read_ *r)
+{
+    const npuprof_image_ *const im = &r->image;
+    for (uint32_t i = 0; i < r->slots.count; i++) {
+        npuprof_read_slot_ *const s = npuprof_read_slot_at_(r, i);
+        const uint32_t last = npuprof_image_chain_live_(im, &npuprof_slot_at_(s->at)->head, UINT64_MAX);
+        s->end = last ? npuprof_image_chunk_(im, last - 1)->first_position + im->units : 0;
+    }
+}
+
 /* Puts what is new in a slot into the batch. False: come again, when the batch is empty. Why nothing of a
    slot without a tid: its thread is about to set that, and records of it would not be found again. */
 static bool npuprof_read_slot_news_(npuprof_read_ *r, npuprof_read_slot_ *s)
@@ -419,7 +432,7 @@ static bool npuprof_read_slot_news_(npuprof_read_ *r, npuprof_read_slot_ *s)
     const npuprof_slot_head_ *const slot = &npuprof_slot_at_(s->at)->head;
     const uint32_t owner = npuprof_image_owner_live_(slot);
     if (!(owner >> 3)) return true;
-    while (npuprof_read_seek_(r, s, slot, owner))
+    while (npuprof_read_seek_(r, s, slot, owner) && s->position < s->end)
         if (!npuprof_read_record_(r, s, owner)) return false;
     for (uint32_t *link = &s->open; *link;) {
         npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);

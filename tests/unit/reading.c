@@ -95,6 +95,99 @@ static void drawn_oldest(void) { drawn(NPUPROF_KEEP_OLDEST); }
 static void drawn_newest(void) { drawn(NPUPROF_KEEP_NEWEST); }
 static void drawn_stream(void) { drawn(NPUPROF_STREAM); }
 
+/* ---- A read ends beside who records */
+
+/* Spans that an arena of 64 KiB holds, and that a chunk of it holds, at most. */
+enum { FULL = ARENA / 2, CHUNK = 64, TOO_MANY = 20 * FULL };
+
+static bool keep_and_record_one(void *user, const npuprof_read_span *span)
+{
+    burst(1);
+    return keep(user, span) && delivered % TOO_MANY != 0;
+}
+
+static void one_for_each(void)
+{
+    begin_in(memory, sizeof memory, NPUPROF_KEEP_NEWEST);
+    burst(1000);
+    CHECK(read_by(keep_and_record_one).spans <= 1000 + CHUNK);
+    CHECK_UINT(read_by(keep_and_record_one).lost, 0);
+    (void)read_by(keep);
+    each_once(0);
+}
+
+/* What was to be read is overwritten before: what did that comes with the next read. */
+static bool keep_and_lap(void *user, const npuprof_read_span *span)
+{
+    if (delivered == 0) burst(2 * FULL);
+    return keep(user, span) && delivered % TOO_MANY != 0;
+}
+
+static void overwritten_meanwhile(void)
+{
+    begin_in(memory, sizeof memory, NPUPROF_KEEP_NEWEST);
+    burst(1000);
+    const npuprof_read_result r = read_by(keep_and_lap);
+    CHECK(r.spans >= 1 && r.spans <= 1000);
+    CHECK(r.lost > FULL);
+    CHECK(read_by(keep).spans > FULL / 2);
+    each_once(0);
+}
+
+static void *a_burst(void *user)
+{
+    (void)user;
+    burst(10);
+    return NULL;
+}
+
+static bool keep_and_start_one(void *user, const npuprof_read_span *span)
+{
+    if (delivered == 0) on_a_thread(a_burst, NULL);
+    return keep(user, span);
+}
+
+static void thread_meanwhile(void)
+{
+    begin_in(memory, sizeof memory, NPUPROF_KEEP_OLDEST);
+    burst(300);
+    CHECK_UINT(read_by(keep_and_start_one).spans, 300);
+    CHECK_UINT(read_by(keep).spans, 10);
+    each_once(0);
+}
+
+static int stop;
+static void *record_on(void *user)
+{
+    (void)user;
+    while (!NPUPROF_LOAD_SEQ_(&stop)) {
+        PROF_SCOPE("outer");
+        burst(20);
+    }
+    return NULL;
+}
+
+static bool keep_some(void *user, const npuprof_read_span *span)
+{
+    return keep(user, span) && delivered % TOO_MANY != 0;
+}
+
+static void threads_meanwhile(void)
+{
+    pthread_t threads[2];
+    begin_in(memory, sizeof memory, NPUPROF_KEEP_NEWEST);
+    for (int i = 0; i < 2; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, record_on, NULL));
+    for (int i = 0; i < 20; i++) {
+        CHECK(read_by(keep_some).spans <= 2 * (FULL + CHUNK));
+        usleep(1000);
+    }
+    NPUPROF_STORE_SEQ_(&stop, 1);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    (void)read_by(keep);
+    CHECK_UINT(read_by(keep).spans, 0);
+    each_once(0);
+}
+
 /* ---- What a read costs */
 
 static bool take_one(void *user, const npuprof_read_span *span)
@@ -142,4 +235,6 @@ static void cost_in_an_open_span(void)
     CHECK(inside < 3 * alone && half_inside < 3 * alone);
 }
 
-CHECK_MAIN(CASE(drawn_oldest), CASE(drawn_newest), CASE(drawn_stream), CASE(cost_in_an_open_span))
+CHECK_MAIN(CASE(drawn_oldest), CASE(drawn_newest), CASE(drawn_stream), CASE(one_for_each),
+           CASE(overwritten_meanwhile), CASE(thread_meanwhile), CASE(threads_meanwhile),
+           CASE(cost_in_an_open_span))
