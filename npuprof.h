@@ -7682,13 +7682,14 @@ static pthread_key_t npuprof_os_thread_key_;
 static bool npuprof_os_has_thread_key_;
 
 /* Called once, with functions of process/. thread_ends runs at the end of a thread that called
-   npuprof_os_watch_thread_(), and gets what was given there; forked runs in the child of a fork; exits runs
-   at normal exit. */
-NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
+   npuprof_os_watch_thread_(), and gets what was given there; forks runs before a fork, and forked in its
+   child; exits runs at normal exit. */
+NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forks)(void), void (*forked)(void),
+                             void (*exits)(void))
 {
     const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
     NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, has_key);
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(forks, NULL, forked);
     atexit(exits);
 }
 
@@ -8338,9 +8339,10 @@ NPUPROF_OWN_ static void WINAPI npuprof_os_fiber_ends_(void *user)
     if (user) npuprof_os_thread_ends_(user);
 }
 
-NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
+NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forks)(void), void (*forked)(void),
+                             void (*exits)(void))
 {
-    (void)forked;
+    (void)forks, (void)forked;
     npuprof_os_thread_ends_ = thread_ends;
     npuprof_os_thread_key_ = FlsAlloc(npuprof_os_fiber_ends_);
 #if NPUPROF_THREAD_KEY
@@ -23166,8 +23168,9 @@ NPUPROF_API_ size_t npuprof_bench_size(void)
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: npuprof_setup_thread_, of setup.h. In the child, npuprof_arena_ and the arena, and what lower rooms
-   know of threads or of an arena that is no more. A thread's end changes that thread's slot only.
+   Data: npuprof_setup_thread_, of setup.h, and npuprof_fork_noted_, by a thread that forks and by its child.
+   In the child, npuprof_arena_ and the arena, and what lower rooms know of threads or of an arena that is no
+   more. A thread's end changes that thread's slot only.
 
    This part may not know formats, nor files. */
 
@@ -23276,6 +23279,28 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
+/* Runs before a fork, in the thread that forks, and notes what its child goes on from. Why before it: in a
+   mapped arena the parent goes on while the child begins. Why one note: of two threads that fork at the same
+   moment, the child of the one whose note is gone notes for itself what it finds. */
+static struct {
+    uintptr_t thread;              /* whose this is; stored last */
+    uint64_t position;             /* where the streams of the child's slots begin */
+    uint32_t by_hand;              /* PROF_BEGINs that are open. Their PROF_ENDs end nothing in the child */
+} npuprof_fork_noted_;
+
+NPUPROF_OWN_ static void npuprof_fork_note_(void)
+{
+    const npuprof_slot_ *const mine = npuprof_slot_mine_();
+    NPUPROF_STORE_(&npuprof_fork_noted_.thread, (uintptr_t)0);
+    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
+       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
+       because no token is 0. */
+    NPUPROF_STORE_RELEASE_(&npuprof_fork_noted_.position, mine->cursor ? npuprof_slot_position_(mine) + 1
+                                                          : npuprof_arena_.first_position);
+    NPUPROF_STORE_(&npuprof_fork_noted_.by_hand, mine->by_hand_count + npuprof_slot_skipped_());
+    NPUPROF_STORE_RELEASE_(&npuprof_fork_noted_.thread, npuprof_slot_me_());
+}
+
 /* Sets back, in the child, every word that names a thread of the parent. */
 NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
 {
@@ -23290,15 +23315,10 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
     npuprof_control_.paused = 0;
     NPUPROF_ATTACH_(npuprof_control_attach_forget_();)
     if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
-    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
-       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
-       because no token is 0. */
-    const npuprof_slot_ *const mine = npuprof_slot_mine_();
-    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
-    /* The PROF_ENDs of the parent's PROF_BEGINs end nothing in the child. */
-    const uint32_t by_hand = mine->by_hand_count + npuprof_slot_skipped_();
+    if (npuprof_fork_noted_.thread != npuprof_slot_me_()) npuprof_fork_note_();
+    s->first_position = npuprof_fork_noted_.position;
     (void)npuprof_slot_become_(NULL);
-    npuprof_slot_set_skipped_(by_hand);
+    npuprof_slot_set_skipped_(npuprof_fork_noted_.by_hand);
 }
 #ifdef NPUPROF_RECORD_ONLY
 /* ==== src/process/only.h ============================================================= >>process/only ==== */
@@ -23333,7 +23353,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
                                    true);
     npuprof_control_advance_generation_();
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
-    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_note_, npuprof_process_restart_,
+                     npuprof_process_exits_);
     NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
@@ -23963,7 +23984,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     }
     npuprof_setup_pages_();
     npuprof_control_advance_generation_();
-    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_note_, npuprof_fork_in_child_,
+                     npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;

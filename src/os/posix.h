@@ -307,13 +307,14 @@ static pthread_key_t npuprof_os_thread_key_;
 static bool npuprof_os_has_thread_key_;
 
 /* Called once, with functions of process/. thread_ends runs at the end of a thread that called
-   npuprof_os_watch_thread_(), and gets what was given there; forked runs in the child of a fork; exits runs
-   at normal exit. */
-static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
+   npuprof_os_watch_thread_(), and gets what was given there; forks runs before a fork, and forked in its
+   child; exits runs at normal exit. */
+static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forks)(void), void (*forked)(void),
+                             void (*exits)(void))
 {
     const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
     NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, has_key);
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(forks, NULL, forked);
     atexit(exits);
 }
 

@@ -107,9 +107,10 @@ static void WINAPI npuprof_os_fiber_ends_(void *user)
     if (user) npuprof_os_thread_ends_(user);
 }
 
-static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
+static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forks)(void), void (*forked)(void),
+                             void (*exits)(void))
 {
-    (void)forked;
+    (void)forks, (void)forked;
     npuprof_os_thread_ends_ = thread_ends;
     npuprof_os_thread_key_ = FlsAlloc(npuprof_os_fiber_ends_);
 #if NPUPROF_THREAD_KEY

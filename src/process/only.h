@@ -44,7 +44,8 @@ static npuprof_result npuprof_process_set_up_(void)
                                    true);
     npuprof_control_advance_generation_();
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
-    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_note_, npuprof_process_restart_,
+                     npuprof_process_exits_);
     NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
     npuprof_control_set_gate_();
     return NPUPROF_OK;

@@ -19,8 +19,9 @@
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: npuprof_setup_thread_, of setup.h. In the child, npuprof_arena_ and the arena, and what lower rooms
-   know of threads or of an arena that is no more. A thread's end changes that thread's slot only.
+   Data: npuprof_setup_thread_, of setup.h, and npuprof_fork_noted_, by a thread that forks and by its child.
+   In the child, npuprof_arena_ and the arena, and what lower rooms know of threads or of an arena that is no
+   more. A thread's end changes that thread's slot only.
 
    This part may not know formats, nor files. */
 
@@ -129,6 +130,28 @@ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
+/* Runs before a fork, in the thread that forks, and notes what its child goes on from. Why before it: in a
+   mapped arena the parent goes on while the child begins. Why one note: of two threads that fork at the same
+   moment, the child of the one whose note is gone notes for itself what it finds. */
+static struct {
+    uintptr_t thread;              /* whose this is; stored last */
+    uint64_t position;             /* where the streams of the child's slots begin */
+    uint32_t by_hand;              /* PROF_BEGINs that are open. Their PROF_ENDs end nothing in the child */
+} npuprof_fork_noted_;
+
+static void npuprof_fork_note_(void)
+{
+    const npuprof_slot_ *const mine = npuprof_slot_mine_();
+    NPUPROF_STORE_(&npuprof_fork_noted_.thread, (uintptr_t)0);
+    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
+       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
+       because no token is 0. */
+    NPUPROF_STORE_RELEASE_(&npuprof_fork_noted_.position, mine->cursor ? npuprof_slot_position_(mine) + 1
+                                                          : npuprof_arena_.first_position);
+    NPUPROF_STORE_(&npuprof_fork_noted_.by_hand, mine->by_hand_count + npuprof_slot_skipped_());
+    NPUPROF_STORE_RELEASE_(&npuprof_fork_noted_.thread, npuprof_slot_me_());
+}
+
 /* Sets back, in the child, every word that names a thread of the parent. */
 static void npuprof_process_forget_threads_(void)
 {
@@ -143,13 +166,8 @@ static void npuprof_process_forget_threads_(void)
     npuprof_control_.paused = 0;
     NPUPROF_ATTACH_(npuprof_control_attach_forget_();)
     if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
-    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
-       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
-       because no token is 0. */
-    const npuprof_slot_ *const mine = npuprof_slot_mine_();
-    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
-    /* The PROF_ENDs of the parent's PROF_BEGINs end nothing in the child. */
-    const uint32_t by_hand = mine->by_hand_count + npuprof_slot_skipped_();
+    if (npuprof_fork_noted_.thread != npuprof_slot_me_()) npuprof_fork_note_();
+    s->first_position = npuprof_fork_noted_.position;
     (void)npuprof_slot_become_(NULL);
-    npuprof_slot_set_skipped_(by_hand);
+    npuprof_slot_set_skipped_(npuprof_fork_noted_.by_hand);
 }

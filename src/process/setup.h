@@ -88,7 +88,8 @@ static npuprof_result npuprof_setup_once_(void)
     }
     npuprof_setup_pages_();
     npuprof_control_advance_generation_();
-    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_note_, npuprof_fork_in_child_,
+                     npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;
