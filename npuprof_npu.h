@@ -918,6 +918,9 @@ typedef struct npuprof_npu {
     size_t map_bytes_;
     uint64_t config_at_;                 /* PCI configuration space: where in a file */
     int config_fd_;                      /* and which, + 1; 0 = none */
+#ifndef NPUPROF_FREESTANDING
+    uint64_t config_file_;               /* what npuprof_os_file_() says of it */
+#endif
     uint32_t guard_, gone_;              /* its entry among the guards, + 1; a fault took the mapping away */
     bool is_virtual_function_;
 
@@ -1388,7 +1391,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu
     unsigned char b[6];                  /* vendor, device, command */
     if (npu->config_fd_ <= 0) return NPUPROF_OK;
     const int error = errno;
-    const ssize_t n = pread(npu->config_fd_ - 1, b, sizeof b, (off_t)npu->config_at_);
+    const bool ours = npuprof_os_is_still_(npu->config_fd_ - 1, npu->config_file_);
+    const ssize_t n = ours ? pread(npu->config_fd_ - 1, b, sizeof b, (off_t)npu->config_at_) : 0;
     const bool gone = n < 0 && errno == ENODEV;
     errno = error;
     if (n != (ssize_t)sizeof b) return gone ? NPUPROF_ERR_NPU_REMOVED : NPUPROF_OK;
@@ -1742,6 +1746,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t nee
     const uint64_t offset = desc->resource_offset;
     npuprof_result result =
         desc->vfio ? npuprof_npu_vfio_target_(npu, &target) : npuprof_npu_file_target_(npu, &target);
+    npu->config_file_ = npuprof_os_file_(npu->config_fd_ - 1);
     if (result == NPUPROF_OK &&
         (offset > SIZE_MAX / 4 || offset > target.bytes || target.bytes - offset < needed))
         result = NPUPROF_ERR_NPU_RANGE;
@@ -1755,7 +1760,8 @@ NPUPROF_OWN_ static void npuprof_npu_unmap_(npuprof_npu *npu)
 {
     npuprof_npu_unguard_map_(npu);
     if (npu->map_) munmap(npu->map_, npu->map_bytes_);
-    if (npu->config_fd_ > 0 && !npu->desc_.vfio) close(npu->config_fd_ - 1);
+    if (npu->config_fd_ > 0 && !npu->desc_.vfio)
+        npuprof_os_close_held_(npu->config_fd_ - 1, npu->config_file_);
     npu->map_ = NULL;
     npu->config_fd_ = 0;
 }

@@ -219,6 +219,9 @@ typedef struct npuprof_npu {
     size_t map_bytes_;
     uint64_t config_at_;                 /* PCI configuration space: where in a file */
     int config_fd_;                      /* and which, + 1; 0 = none */
+#ifndef NPUPROF_FREESTANDING
+    uint64_t config_file_;               /* what npuprof_os_file_() says of it */
+#endif
     uint32_t guard_, gone_;              /* its entry among the guards, + 1; a fault took the mapping away */
     bool is_virtual_function_;
 

@@ -230,6 +230,27 @@ static void dies_while_open(void)
     npuprof_npu_close(&npu);
 }
 
+/* The program has closed all descriptors, and a file of its own has the number of the configuration space.
+   That says nothing of the device, and stays open. */
+static void closed_while_open(void)
+{
+    pci_device("dev4");
+    npuprof_npu_desc desc = desc_of(path_of("dev4/resource0"));
+    uint64_t ticks;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    config("own", 0x1234, 0);
+    const int first = open(path_of("own"), O_RDONLY), own = dup2(first, npu.config_fd_ - 1);
+    const int fd = open(path_of("dev4/resource0"), O_RDWR);
+    const uint32_t ones = UINT32_MAX;
+    CHECK(pwrite(fd, &ones, 4, 0x30) == 4);
+    sim.host += 10000000;
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_DEAD);
+    npuprof_npu_close(&npu);
+    CHECK_INT(close(own), 0);
+    close(first);
+    close(fd);
+}
+
 /* /dev/zero (1:5) in the part of a UIO device: it can be mapped anywhere, and reads as dead. */
 static void uio(void)
 {
@@ -427,5 +448,5 @@ static void sigbus(void)
 }
 
 CHECK_MAIN(CASE(bars_of_sysfs), CASE(devices_that_do_not_answer), CASE(owned_by_a_driver),
-           CASE(dies_while_open), CASE(uio), CASE(vfio),
+           CASE(dies_while_open), CASE(closed_while_open), CASE(uio), CASE(vfio),
            CASE(sigbus))

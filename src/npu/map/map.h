@@ -41,6 +41,7 @@ static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
     const uint64_t offset = desc->resource_offset;
     npuprof_result result =
         desc->vfio ? npuprof_npu_vfio_target_(npu, &target) : npuprof_npu_file_target_(npu, &target);
+    npu->config_file_ = npuprof_os_file_(npu->config_fd_ - 1);
     if (result == NPUPROF_OK &&
         (offset > SIZE_MAX / 4 || offset > target.bytes || target.bytes - offset < needed))
         result = NPUPROF_ERR_NPU_RANGE;
@@ -54,7 +55,8 @@ static void npuprof_npu_unmap_(npuprof_npu *npu)
 {
     npuprof_npu_unguard_map_(npu);
     if (npu->map_) munmap(npu->map_, npu->map_bytes_);
-    if (npu->config_fd_ > 0 && !npu->desc_.vfio) close(npu->config_fd_ - 1);
+    if (npu->config_fd_ > 0 && !npu->desc_.vfio)
+        npuprof_os_close_held_(npu->config_fd_ - 1, npu->config_file_);
     npu->map_ = NULL;
     npu->config_fd_ = 0;
 }

@@ -51,7 +51,8 @@ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
     unsigned char b[6];                  /* vendor, device, command */
     if (npu->config_fd_ <= 0) return NPUPROF_OK;
     const int error = errno;
-    const ssize_t n = pread(npu->config_fd_ - 1, b, sizeof b, (off_t)npu->config_at_);
+    const bool ours = npuprof_os_is_still_(npu->config_fd_ - 1, npu->config_file_);
+    const ssize_t n = ours ? pread(npu->config_fd_ - 1, b, sizeof b, (off_t)npu->config_at_) : 0;
     const bool gone = n < 0 && errno == ENODEV;
     errno = error;
     if (n != (ssize_t)sizeof b) return gone ? NPUPROF_ERR_NPU_REMOVED : NPUPROF_OK;
