@@ -17,7 +17,7 @@ NEAR = 10          # of a tick: no end is usually further off than one part of s
 BETTER = 1.1       # ends keep to the clock so many times better
 
 
-def period_of(begins, ends):
+def period_of(begins, ends, better=BETTER):
     """ns between two ticks of the clock that stretches from these begins to these ends wait for; None."""
     begins, ends = begins[:MOST], ends[:MOST]
     if len(ends) < LEAST:
@@ -27,7 +27,7 @@ def period_of(begins, ends):
         numbers = numbers_of(ends, apart[len(apart) // 2] / part)
         period, off = off_by(ends, numbers)
         steps = middle(b - a - period * (n - m) for (a, b), (m, n) in zip(pairwise(ends), pairwise(numbers)))
-        if 4 * off < 5 * steps and NEAR * off < period and BETTER * off < off_by(begins, numbers)[1]:
+        if 4 * off < 5 * steps and NEAR * off < period and better * off < off_by(begins, numbers)[1]:
             return period
     return None
 
