@@ -130,26 +130,32 @@ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
-/* Runs before a fork, in the thread that forks, and notes what its child goes on from. Why before it: in a
-   mapped arena the parent goes on while the child begins. Why one note: of two threads that fork at the same
-   moment, the child of the one whose note is gone notes for itself what it finds. */
+/* What the child of a fork goes on from. */
 static struct {
-    uintptr_t thread;              /* whose this is; stored last */
-    uint64_t position;             /* where the streams of the child's slots begin */
-    uint32_t by_hand;              /* PROF_BEGINs that are open. Their PROF_ENDs end nothing in the child */
+    uint64_t position;             /* where the streams of its slots begin */
+    uint64_t by_hand;              /* PROF_BEGINs that are open. Their PROF_ENDs end nothing in the child */
+    uint64_t mark;                 /* of the two, and of the thread that noted them */
 } npuprof_fork_noted_;
 
+static uint64_t npuprof_fork_mark_(uint64_t position, uint64_t by_hand)
+{
+    return ((position ^ by_hand << 40) * UINT64_C(0x9E3779B97F4A7C15)) ^ (uint64_t)npuprof_slot_me_();
+}
+
+/* Runs before a fork, in the thread that forks. Why before it: in a mapped arena the parent goes on while the
+   child begins. Why a mark: two threads may fork at the same moment, and what both have noted is nobody's. */
 static void npuprof_fork_note_(void)
 {
     const npuprof_slot_ *const mine = npuprof_slot_mine_();
-    NPUPROF_STORE_(&npuprof_fork_noted_.thread, (uintptr_t)0);
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
-    NPUPROF_STORE_RELEASE_(&npuprof_fork_noted_.position, mine->cursor ? npuprof_slot_position_(mine) + 1
-                                                          : npuprof_arena_.first_position);
-    NPUPROF_STORE_(&npuprof_fork_noted_.by_hand, mine->by_hand_count + npuprof_slot_skipped_());
-    NPUPROF_STORE_RELEASE_(&npuprof_fork_noted_.thread, npuprof_slot_me_());
+    const uint64_t position =
+        mine->cursor ? npuprof_slot_position_(mine) + 1 : (uint64_t)npuprof_arena_.first_position;
+    const uint64_t by_hand = (uint64_t)mine->by_hand_count + npuprof_slot_skipped_();
+    NPUPROF_STORE_(&npuprof_fork_noted_.position, position);
+    NPUPROF_STORE_(&npuprof_fork_noted_.by_hand, by_hand);
+    NPUPROF_STORE_(&npuprof_fork_noted_.mark, npuprof_fork_mark_(position, by_hand));
 }
 
 /* Sets back, in the child, every word that names a thread of the parent. */
@@ -166,8 +172,9 @@ static void npuprof_process_forget_threads_(void)
     npuprof_control_.paused = 0;
     NPUPROF_ATTACH_(npuprof_control_attach_forget_();)
     if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
-    if (npuprof_fork_noted_.thread != npuprof_slot_me_()) npuprof_fork_note_();
+    const uint64_t mark = npuprof_fork_mark_(npuprof_fork_noted_.position, npuprof_fork_noted_.by_hand);
+    if (npuprof_fork_noted_.mark != mark) npuprof_fork_note_();
     s->first_position = npuprof_fork_noted_.position;
     (void)npuprof_slot_become_(NULL);
-    npuprof_slot_set_skipped_(npuprof_fork_noted_.by_hand);
+    npuprof_slot_set_skipped_((uint32_t)npuprof_fork_noted_.by_hand);
 }
