@@ -17324,6 +17324,7 @@ typedef struct npuprof_read_open_ {
     uint32_t chunk, home;                  /* where it began, and where it is now, index + 1 */
     uint32_t next;                         /* the noted span before it, or the next free place: index + 1 */
     bool passed, warm_up;                  /* passed: it is done with */
+    uint64_t reached;                      /* the first position of chunk `home` */
 } npuprof_read_open_;
 
 /* The records of a chunk that were passed, and which chunk of which slot it was then. */
@@ -17464,6 +17465,7 @@ NPUPROF_OWN_ static bool npuprof_read_look_(npuprof_read_ *r, npuprof_read_open_
     if (npuprof_unit_load_id_(u) == NPUPROF_CONTROL_MOVED_AWAY_) {
         u = npuprof_cursor_follow_moved_(im, e->home - 1, e->position, &home);
         e->home = npuprof_chunk_index_(home) + 1;
+        e->reached = home->first_position;
         return !u || npuprof_read_look_(r, e, owner);    /* !u: the rest of the way is not known yet */
     }
     if (end != NPUPROF_END_OPEN_) e->end = end & ~NPUPROF_END_CUT_;
@@ -17623,7 +17625,8 @@ NPUPROF_OWN_ static bool npuprof_read_record_(npuprof_read_ *r, npuprof_read_slo
         if (!npuprof_read_leave_(r, s, ev.host_ticks, nests, owner)) return false;
         const npuprof_read_open_ *const top = s->open ? npuprof_read_open_at_(r, s->open) : NULL;
         npuprof_read_open_ e = { ev.position, top ? top->position : UINT64_MAX, ev.host_ticks, UINT64_MAX,
-                                 s->chunk, s->chunk, 0, !nests || !ev.unfinished, top && top->warm_up };
+                                 s->chunk, s->chunk, 0, !nests || !ev.unfinished, top && top->warm_up,
+                                 home->first_position };
         if (e.passed && !npuprof_read_put_(r, s, &ev, e.parent, e.warm_up)) return false;
         if (e.passed) {
             const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(home + 1);
@@ -17639,9 +17642,22 @@ NPUPROF_OWN_ static bool npuprof_read_record_(npuprof_read_ *r, npuprof_read_slo
     return true;
 }
 
-/* Goes to a chunk of the slot, index + 1. Spans that were open when it began are in it: noted ones whose
-   chunk is gone go on from there, and other ones are gone. If chunks before it are gone, spans that were
-   never looked at may be in it, too. */
+/* A noted span is in that chunk, too: it has come so far, if it was not seen farther. False: it is not. */
+NPUPROF_OWN_ static bool npuprof_read_reach_(const npuprof_image_ *im, npuprof_read_open_ *e, uint32_t number,
+                                uint32_t owner)
+{
+    const uint32_t was = e->home;
+    const uint64_t first = npuprof_image_chunk_(im, number - 1)->first_position;
+    e->home = number;
+    const bool found = npuprof_read_find_(im, e, owner) != NULL;
+    if (found && e->reached < first) e->reached = first;
+    else e->home = was;
+    return found;
+}
+
+/* Goes to a chunk of the slot, index + 1. Spans that were open when it began are in it, and go on from there.
+   The others that are noted have ended, and are gone if their chunk is. If chunks before it are gone, spans
+   that were never looked at may be in it, too. */
 NPUPROF_OWN_ static void npuprof_read_enter_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32_t number, uint32_t owner)
 {
     const npuprof_image_ *const im = &r->image;
@@ -17649,17 +17665,15 @@ NPUPROF_OWN_ static void npuprof_read_enter_(npuprof_read_ *r, npuprof_read_slot
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     for (uint32_t *link = &s->open; *link;) {
         npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);
-        /* Why a look: the way to where it is now is walked once, not from each chunk anew. */
-        const bool is_there = npuprof_read_look_(r, e, owner);
-        if (!is_there) e->home = number;
-        if (is_there || npuprof_read_find_(im, e, owner)) link = &e->next;
+        if (npuprof_read_reach_(im, e, number, owner) || npuprof_read_find_(im, e, owner)) link = &e->next;
         else npuprof_read_forget_(r, link);
     }
     for (uint32_t i = 0; i + 1 < chunk->moved_units; i += 2) {
         const npuprof_read_open_ *const top = s->open ? npuprof_read_open_at_(r, s->open) : NULL;
         const npuprof_read_open_ e = { npuprof_unit_load_w0_(units + i + 1) >> NPUPROF_ID_BITS_,
                                        top ? top->position : UINT64_MAX, units[i + 1].w1, UINT64_MAX,
-                                       number, number, 0, false, top && top->warm_up };
+                                       number, number, 0, false, top && top->warm_up,
+                                       chunk->first_position };
         if (e.position >= s->position) (void)npuprof_read_note_(r, s, &e);
     }
     s->chunk = number;

@@ -65,6 +65,7 @@ class Trouble(unittest.TestCase):
         "owned": "`NPUPROF_ERR_NPU_OWNED",
         "stopped": "`NPUPROF_ERR_NPU_STOPPED",
         "reset": "`NPUPROF_ERR_NPU_RESET",
+        "ambiguous": "`NPUPROF_ERR_NPU_AMBIGUOUS",
         "outside": "`NPUPROF_ERR_NPU_RANGE",
         "open_twice": "`npuprof_npu_open_twice NAME`",
         "no_arrows": "device spans without arrows",
@@ -160,6 +161,11 @@ class Trouble(unittest.TestCase):
 
     def test_reset(self):
         self.assertEqual(self.sentence("reset", "reset").splitlines()[1], "NPUPROF_OK: ok", "said once")
+
+    def test_ambiguous(self):
+        """npu/doubtful.c gets the code. Here: the sentence is the library's."""
+        said = trouble("sentence").stdout.splitlines()
+        self.assertTrue(any(line.startswith(self.quoted("ambiguous")[0][0]) for line in said))
 
     def test_outside(self):
         self.sentence("outside", "range")
