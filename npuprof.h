@@ -947,8 +947,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_BUSY, \
       "another call is using the device: this one interrupted it in a signal handler, or it has not run " \
       "for seconds") \
-    X(NPUPROF_ERR_NPU_AMBIGUOUS, \
-      "too long since the last read: the counter may have wrapped or begun again; a new epoch begins") \
+    X(NPUPROF_ERR_NPU_AMBIGUOUS, "too long since the last read: wraps or a reset may have been missed")  \
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
     X(NPUPROF_ERR_NPU_RING, "the ring's index makes no sense (a reset?), or no entry was seen cleared") \

@@ -2400,15 +2400,17 @@ NPUPROF_OWN_ static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t d
            delta <= npuprof_saturating_add_(max, max / 8 + 2);
 }
 
-/* Whether a counter that was reset between the last read and this one may show this value by now. Why eight
-   times the rate that was measured: that of a counter that stood is less than its own. */
-NPUPROF_OWN_ static bool npuprof_npu_may_have_begun_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t max)
+/* The most that a counter may show by now which was reset after the last read. Why the nominal rate, too: the
+   measured one, with which it is `most`, is less if the counter stood. */
+NPUPROF_OWN_ static inline uint64_t npuprof_npu_most_from_0_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw,
+                                                uint64_t most)
 {
-    const uint64_t hz = npu->desc_.counter.hz;
+#ifndef NPUPROF_FREESTANDING
     const uint64_t host = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
-    const uint64_t most = npuprof_max_(npuprof_npu_mul_div_(max, 8, 1, false),
-                                       npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true));
-    return raw->value <= most;
+    return npuprof_max_(most, npuprof_npu_mul_div_(host, 4 * npu->desc_.counter.hz, npu->second_, true));
+#else
+    return (void)npu, (void)raw, most;
+#endif
 }
 
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
@@ -2424,10 +2426,10 @@ NPUPROF_OWN_ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const
     if (delta > mask / 2 || max > mask / 16) return false;
     if (npuprof_npu_may_stand_(npu))
         return delta > max && raw->value > (npu->last_.device_ticks & mask);
-    if (bits >= 48 && !npuprof_npu_may_have_begun_(npu, raw, max)) return true;
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
     const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
+    if (bits >= 48 && raw->value > npuprof_npu_most_from_0_(npu, raw, caught_up)) return true;
     /* Why: a rate measured over less than a second may be that of a counter that was late all the time. A
        wide counter that was reset goes back. */
     const bool doubtful = npu->has_rate_ && bits >= 48 &&
@@ -2477,7 +2479,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *n
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
     if (npuprof_npu_went_forward_(npu, raw, bits, delta, min, max)) return NPUPROF_OK;
     *ticks = raw->value;
-    return bits >= 48 && delta <= mask / 2 ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
+    return bits >= 48 && raw->value > last->device_ticks ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
 }
 
 /* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
@@ -2502,6 +2504,7 @@ NPUPROF_OWN_ static void npuprof_npu_end_epoch_(npuprof_npu *npu)
     }
 }
 
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
 /* The most that the counter may have shown since the last read; UINT64_MAX: nobody can tell. Why the nominal
    rate, too: the measured one is less if the counter stood. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_most_since_(const npuprof_npu *npu)
@@ -2514,6 +2517,7 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_most_since_(const npuprof_npu *npu)
     max = npuprof_max_(max, npuprof_npu_mul_div_(host, 2 * hz, npu->second_, true));
     return npuprof_saturating_add_(npu->last_.device_ticks, max);
 }
+#endif
 
 NPUPROF_OWN_ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
@@ -2521,7 +2525,9 @@ NPUPROF_OWN_ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->old_epoch_host_ = npu->last_.host_after;
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
     npu->old_epoch_most_ = npuprof_npu_most_since_(npu);
+#endif
     npu->epoch_++;
     npu->anchor_count_ = 0;
     npu->epoch_why_ = why;
@@ -3155,27 +3161,24 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t
                              (npuprof_npu_may_stand_), and for a block whose begin found a counter that stood
                              or had begun again: no anchor of its epoch is known there. */
 
-/* Whether the counter shows what it did at the read `before`, but should have moved since. */
-NPUPROF_OWN_ static bool npuprof_npu_stood_(const npuprof_npu *npu, const npuprof_anchor_ *before,
-                               const npuprof_anchor_ *sample)
+/* Whether this read, the newest, found what the one before had shown, but the counter should have moved. Such
+   a read does not become the last one; others are the last one, or say nothing. */
+NPUPROF_OWN_ static bool npuprof_npu_stood_(const npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     uint64_t min, max;
-    return sample->device_ticks == before->device_ticks &&
-           npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample->host_before, before->host_after), 0,
-                                &min, &max) && min > 0;
+    return sample->device_ticks == npu->last_.device_ticks &&
+           npuprof_npu_predict_since_(npu, sample->host_before, 0, &min, &max) && min > 0;
 }
 
 NPUPROF_OWN_ static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
-    const npuprof_anchor_ before = npu->last_;
     const bool may_stand = npuprof_npu_may_stand_(npu) || npu->idle_;
     const npuprof_result result = npuprof_npu_is_pushed_(npu) ? NPUPROF_ERR_NPU_NO_RING
                                                               : npuprof_npu_read_locked_(npu, &block->begin);
     const bool begins = result == NPUPROF_ERR_NPU_STOPPED || result == NPUPROF_ERR_NPU_RESET ||
                         result == NPUPROF_ERR_NPU_AMBIGUOUS;
-    const bool stood = result == NPUPROF_OK && npuprof_npu_stood_(npu, &before, &block->begin);
-    block->by_host = may_stand || begins || stood;
+    block->by_host = may_stand || begins || npuprof_npu_stood_(npu, &block->begin);
     block->result = begins ? NPUPROF_OK : result;
     block->epoch = npu->epoch_;
 }
@@ -3256,10 +3259,8 @@ NPUPROF_OWN_ static void npuprof_npu_look_(npuprof_npu *npu)
 {
     npuprof_anchor_ sample;
     if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
-    const npuprof_anchor_ before = npu->last_;
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-    const bool stood = result == NPUPROF_ERR_NPU_STOPPED ||
-                       (result == NPUPROF_OK && npuprof_npu_stood_(npu, &before, &sample));
+    const bool stood = result == NPUPROF_ERR_NPU_STOPPED || npuprof_npu_stood_(npu, &sample);
     if (stood && npu->anchor_count_) {
         npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
         npu->last_ = sample;

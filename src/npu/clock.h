@@ -78,15 +78,17 @@ static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t delta, uint64_
            delta <= npuprof_saturating_add_(max, max / 8 + 2);
 }
 
-/* Whether a counter that was reset between the last read and this one may show this value by now. Why eight
-   times the rate that was measured: that of a counter that stood is less than its own. */
-static bool npuprof_npu_may_have_begun_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t max)
+/* The most that a counter may show by now which was reset after the last read. Why the nominal rate, too: the
+   measured one, with which it is `most`, is less if the counter stood. */
+static inline uint64_t npuprof_npu_most_from_0_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw,
+                                                uint64_t most)
 {
-    const uint64_t hz = npu->desc_.counter.hz;
+#ifndef NPUPROF_FREESTANDING
     const uint64_t host = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
-    const uint64_t most = npuprof_max_(npuprof_npu_mul_div_(max, 8, 1, false),
-                                       npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true));
-    return raw->value <= most;
+    return npuprof_max_(most, npuprof_npu_mul_div_(host, 4 * npu->desc_.counter.hz, npu->second_, true));
+#else
+    return (void)npu, (void)raw, most;
+#endif
 }
 
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
@@ -102,10 +104,10 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
     if (delta > mask / 2 || max > mask / 16) return false;
     if (npuprof_npu_may_stand_(npu))
         return delta > max && raw->value > (npu->last_.device_ticks & mask);
-    if (bits >= 48 && !npuprof_npu_may_have_begun_(npu, raw, max)) return true;
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
     const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
+    if (bits >= 48 && raw->value > npuprof_npu_most_from_0_(npu, raw, caught_up)) return true;
     /* Why: a rate measured over less than a second may be that of a counter that was late all the time. A
        wide counter that was reset goes back. */
     const bool doubtful = npu->has_rate_ && bits >= 48 &&
@@ -155,7 +157,7 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
     if (npuprof_npu_went_forward_(npu, raw, bits, delta, min, max)) return NPUPROF_OK;
     *ticks = raw->value;
-    return bits >= 48 && delta <= mask / 2 ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
+    return bits >= 48 && raw->value > last->device_ticks ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
 }
 
 /* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
@@ -180,6 +182,7 @@ static void npuprof_npu_end_epoch_(npuprof_npu *npu)
     }
 }
 
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
 /* The most that the counter may have shown since the last read; UINT64_MAX: nobody can tell. Why the nominal
    rate, too: the measured one is less if the counter stood. */
 static uint64_t npuprof_npu_most_since_(const npuprof_npu *npu)
@@ -192,6 +195,7 @@ static uint64_t npuprof_npu_most_since_(const npuprof_npu *npu)
     max = npuprof_max_(max, npuprof_npu_mul_div_(host, 2 * hz, npu->second_, true));
     return npuprof_saturating_add_(npu->last_.device_ticks, max);
 }
+#endif
 
 static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
@@ -199,7 +203,9 @@ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->old_epoch_host_ = npu->last_.host_after;
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
     npu->old_epoch_most_ = npuprof_npu_most_since_(npu);
+#endif
     npu->epoch_++;
     npu->anchor_count_ = 0;
     npu->epoch_why_ = why;

@@ -17,27 +17,24 @@
                              (npuprof_npu_may_stand_), and for a block whose begin found a counter that stood
                              or had begun again: no anchor of its epoch is known there. */
 
-/* Whether the counter shows what it did at the read `before`, but should have moved since. */
-static bool npuprof_npu_stood_(const npuprof_npu *npu, const npuprof_anchor_ *before,
-                               const npuprof_anchor_ *sample)
+/* Whether this read, the newest, found what the one before had shown, but the counter should have moved. Such
+   a read does not become the last one; others are the last one, or say nothing. */
+static bool npuprof_npu_stood_(const npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     uint64_t min, max;
-    return sample->device_ticks == before->device_ticks &&
-           npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample->host_before, before->host_after), 0,
-                                &min, &max) && min > 0;
+    return sample->device_ticks == npu->last_.device_ticks &&
+           npuprof_npu_predict_since_(npu, sample->host_before, 0, &min, &max) && min > 0;
 }
 
 static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
-    const npuprof_anchor_ before = npu->last_;
     const bool may_stand = npuprof_npu_may_stand_(npu) || npu->idle_;
     const npuprof_result result = npuprof_npu_is_pushed_(npu) ? NPUPROF_ERR_NPU_NO_RING
                                                               : npuprof_npu_read_locked_(npu, &block->begin);
     const bool begins = result == NPUPROF_ERR_NPU_STOPPED || result == NPUPROF_ERR_NPU_RESET ||
                         result == NPUPROF_ERR_NPU_AMBIGUOUS;
-    const bool stood = result == NPUPROF_OK && npuprof_npu_stood_(npu, &before, &block->begin);
-    block->by_host = may_stand || begins || stood;
+    block->by_host = may_stand || begins || npuprof_npu_stood_(npu, &block->begin);
     block->result = begins ? NPUPROF_OK : result;
     block->epoch = npu->epoch_;
 }
@@ -118,10 +115,8 @@ static void npuprof_npu_look_(npuprof_npu *npu)
 {
     npuprof_anchor_ sample;
     if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
-    const npuprof_anchor_ before = npu->last_;
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-    const bool stood = result == NPUPROF_ERR_NPU_STOPPED ||
-                       (result == NPUPROF_OK && npuprof_npu_stood_(npu, &before, &sample));
+    const bool stood = result == NPUPROF_ERR_NPU_STOPPED || npuprof_npu_stood_(npu, &sample);
     if (stood && npu->anchor_count_) {
         npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
         npu->last_ = sample;

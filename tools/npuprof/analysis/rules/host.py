@@ -16,6 +16,8 @@ from ..latency import split
 from ..polls import polls
 from .finding import Finding, Missing, ns_text, pct_text
 
+DEVICES = 8        # that slow starts and late notices are told of
+
 
 def submissions(facts):
     """The jobs in the window that have a submission, and are known to a tenth of their length."""
@@ -38,6 +40,12 @@ def change_of(facts, what, name):
 def on(facts, name):
     """Which device a sentence is about, where there are several."""
     return f" on {name}" if len(facts.jobs.devices) > 1 else ""
+
+
+def longest(of_device, ns):
+    """The devices whose jobs have most of that time. Why not all: each is replayed, and who has a hundred
+    devices reads of the worst."""
+    return sorted(nlargest(DEVICES, of_device, key=lambda device: (sum(map(ns, of_device[device])), -device)))
 
 
 def rows_of(entry):
@@ -155,8 +163,8 @@ def late_notice(facts):
             of_device.setdefault(jobs.queues[jobs.queue[k]].device, []).append(k)
     if not of_device:
         raise Missing("wait spans: kind \"wait\", an arrow from the execution, or a name (--wait NAME)")
-    for device, own in sorted(of_device.items()):
-        yield from late_notices(facts, device, own)
+    for device in longest(of_device, lambda k: split(jobs, k)[5]):
+        yield from late_notices(facts, device, of_device[device])
 
 
 def late_notices(facts, device, own):
@@ -186,8 +194,8 @@ def slow_dispatch(facts):
     of_device = {}
     for k in submissions(facts):
         of_device.setdefault(facts.jobs.queues[facts.jobs.queue[k]].device, []).append(k)
-    for device, own in sorted(of_device.items()):
-        yield from slow_starts(facts, facts.jobs.devices[device], own)
+    for device in longest(of_device, facts.jobs.latency.__getitem__):
+        yield from slow_starts(facts, facts.jobs.devices[device], of_device[device])
 
 
 def slow_starts(facts, name, own):
