@@ -20,11 +20,14 @@ STEADY = 8         # times the usual difference is less than the time between tw
 
 def found(points):
     """{job: the job of another device that it may wait for}"""
-    jobs, best = points.jobs, {}
-    queues = range(len(jobs.queues))
-    ends = {q: sorted((points.end_of[k], k) for k in jobs.of_queue[q] if k < points.count) for q in queues}
-    for q in queues:
-        pairs = [own for other in queues if jobs.queues[other].device != jobs.queues[q].device
+    jobs, best, ends = points.jobs, {}, {}
+    for q in range(len(jobs.queues)):
+        own = sorted((points.end_of[k], k) for k in jobs.of_queue[q] if k < points.count)
+        # Why here: of a thousand queues with a job each there are a million pairs.
+        if len(own) >= LEAST:
+            ends[q] = own
+    for q in ends:
+        pairs = [own for other in ends if jobs.queues[other].device != jobs.queues[q].device
                  for own in [behind(points, q, ends[other])] if own]
         best |= {k: other for k, other, *_ in min(pairs, key=lambda own: middle(gap for *_, gap, _ in own),
                                                   default=())}
