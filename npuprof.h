@@ -15055,8 +15055,8 @@ NPUPROF_OWN_ static uint32_t npuprof_map_moments_(const npuprof_map_evidence_ *e
     return n;
 }
 
-/* Whether the reads before the newest step do not suffice to prove a rate (E2); so many of them came behind
-   it. */
+/* Whether the reads since the last step prove no rate (E2), without the newest ones: so many lie `behind` the
+   next step. */
 NPUPROF_OWN_ static bool npuprof_map_proves_none_(const npuprof_map_evidence_ *e, uint32_t behind)
 {
     return e->reads < NPUPROF_MAP_READS_ + behind || e->moments < NPUPROF_MAP_MOMENTS_ + behind;
@@ -17641,7 +17641,7 @@ NPUPROF_OWN_ static bool npuprof_read_record_(npuprof_read_ *r, npuprof_read_slo
     return true;
 }
 
-/* A noted span is in that chunk, too: it has come so far, if it was not seen farther. False: it is not. */
+/* Whether a noted span is in that chunk, too. Then it has moved at least so far, and that is noted. */
 NPUPROF_OWN_ static bool npuprof_read_reach_(const npuprof_image_ *im, npuprof_read_open_ *e, uint32_t number,
                                 uint32_t owner)
 {

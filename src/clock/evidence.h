@@ -43,8 +43,8 @@ static uint32_t npuprof_map_moments_(const npuprof_map_evidence_ *e, uint32_t fr
     return n;
 }
 
-/* Whether the reads before the newest step do not suffice to prove a rate (E2); so many of them came behind
-   it. */
+/* Whether the reads since the last step prove no rate (E2), without the newest ones: so many lie `behind` the
+   next step. */
 static bool npuprof_map_proves_none_(const npuprof_map_evidence_ *e, uint32_t behind)
 {
     return e->reads < NPUPROF_MAP_READS_ + behind || e->moments < NPUPROF_MAP_MOMENTS_ + behind;

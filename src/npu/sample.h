@@ -17,8 +17,9 @@
                              (npuprof_npu_may_stand_), and for a block whose begin found a counter that stood
                              or had begun again: no anchor of its epoch is known there. */
 
-/* Whether this read, the newest, found what the one before had shown, but the counter should have moved. Such
-   a read does not become the last one; others are the last one, or say nothing. */
+/* Whether the newest read found the value of the one before, though the counter should have moved since.
+   Such a read leaves last_ as it was. Every other one is last_ itself, or failed and is a copy of it: no
+   time passed. */
 static bool npuprof_npu_stood_(const npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     uint64_t min, max;

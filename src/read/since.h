@@ -362,7 +362,7 @@ static bool npuprof_read_record_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32
     return true;
 }
 
-/* A noted span is in that chunk, too: it has come so far, if it was not seen farther. False: it is not. */
+/* Whether a noted span is in that chunk, too. Then it has moved at least so far, and that is noted. */
 static bool npuprof_read_reach_(const npuprof_image_ *im, npuprof_read_open_ *e, uint32_t number,
                                 uint32_t owner)
 {

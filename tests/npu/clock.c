@@ -81,7 +81,7 @@ static void one_clock(void)
             at = where == 0 ? (double)up_to(2) : uniform();
         anchor[i].device_ticks = (uint64_t)floorl(phase_at(time[i]));
         anchor[i].host_before = (uint64_t)floorl(time[i] - (long double)(w * at));
-        anchor[i].host_after = (uint64_t)ceill(time[i] + (long double)(w * (1 - at)));
+        anchor[i].host_after = (uint64_t)floorl(time[i] + (long double)(w * (1 - at)));
         const double half = (double)(anchor[i].host_after - anchor[i].host_before) / 2;
         if (half < narrowest) narrowest = half;
     }
