@@ -318,24 +318,7 @@
 NPUPROF_QUIET_PUSH_
 /* ==== src/npu/compiler.h ============================================================= >>npu/compiler ==== */
 
-/* What the device side asks of a compiler: a fence between the host clock and a counter load, and functions
-   that refuse to compile. Owns no data. */
-
-/* NPUPROF_NPU_FENCE_() stands between a read of the host clock and a counter load. Neither may pass it.
-   Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has
-   read the clock. Without the fence a bracket around a load of one microsecond is a few nanoseconds wide, and
-   the error that it states is wrong. */
-#if (!defined(__GNUC__) && !defined(__clang__)) || defined(__AVR__)
-#define NPUPROF_NPU_FENCE_() NPUPROF_SIGNAL_FENCE_()
-#elif defined(__SSE2__)
-#define NPUPROF_NPU_FENCE_() __builtin_ia32_lfence()
-#elif defined(__aarch64__)   /* Why dsb: isb alone does not wait for a load's value. */
-#define NPUPROF_NPU_FENCE_() __asm__ volatile("dsb ld\n\tisb" ::: "memory")
-#elif defined(__riscv)       /* Why all four: reading the clock counts as device input. */
-#define NPUPROF_NPU_FENCE_() __asm__ volatile("fence iorw, iorw" ::: "memory")
-#else
-#define NPUPROF_NPU_FENCE_() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#endif
+/* What the device side asks of a compiler: functions that refuse to compile. Owns no data. */
 
 /* A function that firmware does not have. A call of it does not compile, and the compiler prints the reason.
    */
@@ -2011,7 +1994,7 @@ NPUPROF_BEGIN_C_
    lock_: 0 = free, 1 = held. Nobody waits for it: what cannot have it does without. Interrupts are masked
    while it is taken, where the core has no compare-and-swap. */
 
-NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
+NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_in_order_(npuprof_fw_arena_); }
 
 /* Without NPUPROF_NPU_RECORDS npuprof_npu_open() refuses such a device. */
 NPUPROF_OWN_ static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
@@ -2224,20 +2207,6 @@ NPUPROF_OWN_ static bool npuprof_npu_is_on_(const npuprof_npu *npu)
     return !npu->desc_.is_on || npu->desc_.is_on(npu->desc_.user);
 }
 
-/* The host clock before a counter load, and after it. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_before_(void)
-{
-    const uint64_t now = npuprof_npu_ticks_();
-    NPUPROF_NPU_FENCE_();
-    return now;
-}
-
-NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_after_(void)
-{
-    NPUPROF_NPU_FENCE_();
-    return npuprof_npu_ticks_();
-}
-
 /* A bracket: the counter as the device shows it, and the host clock on both sides of the load.
    Why it bounds the time of the value:
      1. `before` is read first, then comes the fence, then the load. So the device answers after `before`.
@@ -2272,9 +2241,9 @@ NPUPROF_OWN_ static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
 /* Loads the low word, and the host clock around it. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counter *c, npuprof_npu_raw_ *raw)
 {
-    raw->before = npuprof_npu_ticks_before_();
+    raw->before = npuprof_npu_ticks_();
     const uint64_t low = npuprof_npu_load_register_(npu, c->lo_offset, c->access / 8, c->big_endian);
-    raw->after = npuprof_npu_ticks_after_();
+    raw->after = npuprof_npu_ticks_();
     return low;
 }
 
@@ -2299,9 +2268,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, c
     const bool split = npuprof_npu_is_split_(c) && !low_only;
     if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
-        raw->before = npuprof_npu_ticks_before_();
+        raw->before = npuprof_npu_ticks_();
         low = npu->desc_.read_ticks(npu->desc_.user) & word;
-        raw->after = npuprof_npu_ticks_after_();
+        raw->after = npuprof_npu_ticks_();
     } else if (!split || c->order == NPUPROF_NPU_LO_LATCHES_HI) {
         low = npuprof_npu_load_low_(npu, c, raw);
         if (split) high = npuprof_npu_load_high_(npu, c, &ones);

@@ -20,11 +20,11 @@ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
     uint64_t width = UINT64_MAX;
     for (int i = 0; i < 4; i++) {
         npuprof_host_anchor_ a;
-        const uint64_t begin = npuprof_clock_();
+        const uint64_t begin = npuprof_clock_in_order_();
         a.monotonic_ns = npuprof_os_monotonic_ns_();
-        const uint64_t end = npuprof_clock_();
+        const uint64_t end = npuprof_clock_in_order_();
         npuprof_os_clocks_(&a);
-        const uint64_t all = npuprof_clock_() - begin;
+        const uint64_t all = npuprof_clock_in_order_() - begin;
         a.ticks = begin + (end - begin) / 2;
         a.error_ticks = (end - begin + 1) / 2;
         if (npuprof_clock_source_ == NPUPROF_CLOCK_MONOTONIC) {

@@ -32,10 +32,10 @@ static struct {
 /* The recording is from clear_ticks to `until`: the gate is open all that time, and a little longer. */
 static void npuprof_control_attach_set_(int level)
 {
-    if (!level) NPUPROF_STORE_(&npuprof_record_attach_.until, npuprof_clock_());
+    if (!level) NPUPROF_STORE_(&npuprof_record_attach_.until, npuprof_clock_in_order_());
     NPUPROF_STORE_SEQ_(&npuprof_control_.attached, level);
     npuprof_control_set_gate_();
-    if (level) NPUPROF_STORE_(&npuprof_arena_.header->clear_ticks, npuprof_clock_());
+    if (level) NPUPROF_STORE_(&npuprof_arena_.header->clear_ticks, npuprof_clock_in_order_());
     npuprof_arena_renew_last_anchor_();
     NPUPROF_STORE_RELEASE_(&npuprof_record_attach_.state, (uint32_t)(level > 0));
 }

@@ -78,7 +78,7 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
     const uint32_t window = NPUPROF_LOAD_(&npuprof_control_.window);
     const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.window_over) == window;
-    if (e) e->from = over ? NPUPROF_LOAD_(&npuprof_capture_now_.over_ticks) : npuprof_clock_();
+    if (e) e->from = over ? NPUPROF_LOAD_(&npuprof_capture_now_.over_ticks) : npuprof_clock_in_order_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;
 }
@@ -99,8 +99,10 @@ static void npuprof_capture_hold_(uint32_t reason, bool hold)
         if (!(next & bits)) next = 0;
     } while (!NPUPROF_CAS_(&npuprof_control_.held, &old, next));
     if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
-    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2)
-        NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
+    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2) {
+        e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2);
+        NPUPROF_STORE_(&e->to, npuprof_clock_in_order_());
+    }
     npuprof_control_set_gate_();
 }
 
@@ -381,7 +383,7 @@ static void npuprof_capture_moved_(void)
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
     if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
     if (!npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) return;
-    NPUPROF_STORE_(&npuprof_capture_now_.over_ticks, npuprof_clock_());
+    NPUPROF_STORE_(&npuprof_capture_now_.over_ticks, npuprof_clock_in_order_());
     while ((int32_t)(window - over) > 0)
         if (NPUPROF_CAS_(&npuprof_control_.window_over, &over, window)) npuprof_control_set_gate_();
 }

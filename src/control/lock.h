@@ -111,7 +111,7 @@ static npuprof_result npuprof_control_clear_before_(uint64_t before, bool waits)
     npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     const uint64_t since = NPUPROF_LOAD_(&h->clear_ticks);
-    NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
+    NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_in_order_());
     if (NPUPROF_LOAD_(&npuprof_arena_.cursors))
         npuprof_arena_.forgotten += npuprof_control_count_forgotten_(since);
     (void)npuprof_chunk_retire_idle_();

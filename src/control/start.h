@@ -141,7 +141,7 @@ static void npuprof_control_set_policy_(int when_full)
 
 /* ---- Time: where the clock's rate is not known, it follows from the first host anchor and one read now */
 
-NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
+NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_in_order_(); }
 
 /* So many ticks are so many ns, and an anchor to count from. */
 typedef struct npuprof_control_rate_ {
@@ -209,8 +209,11 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_arena_.header;
-    if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_());
-    return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
+    if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_in_order_());
+    NPUPROF_CLOCK_FENCE_();
+    const int64_t since = npuprof_os_monotonic_ns_() - h->first.monotonic_ns;
+    NPUPROF_CLOCK_FENCE_();
+    return h->first.unix_ns + since;
 }
 
 /* ---- Start and stop, pause and resume */
@@ -247,7 +250,7 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
     npuprof_pause_entry_ *e = NULL;
     if (npuprof_table_takes_notes_())
         e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
-    if (e) e->from = npuprof_clock_();
+    if (e) e->from = npuprof_clock_in_order_();
     if (!NPUPROF_CAS_(&npuprof_control_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
     npuprof_control_tell_();
@@ -263,7 +266,7 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
     if (!id || !NPUPROF_CAS_(&npuprof_control_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {
         npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
-        NPUPROF_STORE_(&e->to, npuprof_clock_());
+        NPUPROF_STORE_(&e->to, npuprof_clock_in_order_());
     }
     npuprof_control_set_gate_();
     npuprof_control_tell_();

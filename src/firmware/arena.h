@@ -116,6 +116,15 @@ NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_fw_stamp_here_(npuprof_compact_header_ *
 
 static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c) { return npuprof_fw_stamp_here_(c); }
 
+/* The same, read where it stands in the program, as npuprof_clock_in_order_() on a host. */
+NPUPROF_ATTRIBUTE_((unused)) static uint64_t npuprof_fw_stamp_in_order_(npuprof_compact_header_ *c)
+{
+    NPUPROF_CLOCK_FENCE_();
+    const uint64_t now = npuprof_fw_stamp_(c);
+    NPUPROF_CLOCK_FENCE_();
+    return now;
+}
+
 /* The same where few registers are left. Why: what does not fit into them is moved with interrupts off. */
 NPUPROF_ATTRIBUTE_((unused))
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_apart_(npuprof_compact_header_ *c)

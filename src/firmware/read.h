@@ -59,7 +59,7 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_fw_is_ready_()) return 0;
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint64_t ticks = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
+    const uint64_t ticks = npuprof_fw_stamp_in_order_(c) - npuprof_fw_first_stamp_(c);
     return (int64_t)npuprof_fw_ticks_to_ns_(ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
 }
 

@@ -1,24 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
 
-/* What the device side asks of a compiler: a fence between the host clock and a counter load, and functions
-   that refuse to compile. Owns no data. */
-
-/* NPUPROF_NPU_FENCE_() stands between a read of the host clock and a counter load. Neither may pass it.
-   Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has
-   read the clock. Without the fence a bracket around a load of one microsecond is a few nanoseconds wide, and
-   the error that it states is wrong. */
-#if (!defined(__GNUC__) && !defined(__clang__)) || defined(__AVR__)
-#define NPUPROF_NPU_FENCE_() NPUPROF_SIGNAL_FENCE_()
-#elif defined(__SSE2__)
-#define NPUPROF_NPU_FENCE_() __builtin_ia32_lfence()
-#elif defined(__aarch64__)   /* Why dsb: isb alone does not wait for a load's value. */
-#define NPUPROF_NPU_FENCE_() __asm__ volatile("dsb ld\n\tisb" ::: "memory")
-#elif defined(__riscv)       /* Why all four: reading the clock counts as device input. */
-#define NPUPROF_NPU_FENCE_() __asm__ volatile("fence iorw, iorw" ::: "memory")
-#else
-#define NPUPROF_NPU_FENCE_() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#endif
+/* What the device side asks of a compiler: functions that refuse to compile. Owns no data. */
 
 /* A function that firmware does not have. A call of it does not compile, and the compiler prints the reason.
    */

@@ -15,7 +15,7 @@
    lock_: 0 = free, 1 = held. Nobody waits for it: what cannot have it does without. Interrupts are masked
    while it is taken, where the core has no compare-and-swap. */
 
-static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
+static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_in_order_(npuprof_fw_arena_); }
 
 /* Without NPUPROF_NPU_RECORDS npuprof_npu_open() refuses such a device. */
 static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)

@@ -67,20 +67,6 @@ static bool npuprof_npu_is_on_(const npuprof_npu *npu)
     return !npu->desc_.is_on || npu->desc_.is_on(npu->desc_.user);
 }
 
-/* The host clock before a counter load, and after it. */
-static uint64_t npuprof_npu_ticks_before_(void)
-{
-    const uint64_t now = npuprof_npu_ticks_();
-    NPUPROF_NPU_FENCE_();
-    return now;
-}
-
-static uint64_t npuprof_npu_ticks_after_(void)
-{
-    NPUPROF_NPU_FENCE_();
-    return npuprof_npu_ticks_();
-}
-
 /* A bracket: the counter as the device shows it, and the host clock on both sides of the load.
    Why it bounds the time of the value:
      1. `before` is read first, then comes the fence, then the load. So the device answers after `before`.
@@ -115,9 +101,9 @@ static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
 /* Loads the low word, and the host clock around it. */
 static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counter *c, npuprof_npu_raw_ *raw)
 {
-    raw->before = npuprof_npu_ticks_before_();
+    raw->before = npuprof_npu_ticks_();
     const uint64_t low = npuprof_npu_load_register_(npu, c->lo_offset, c->access / 8, c->big_endian);
-    raw->after = npuprof_npu_ticks_after_();
+    raw->after = npuprof_npu_ticks_();
     return low;
 }
 
@@ -142,9 +128,9 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     const bool split = npuprof_npu_is_split_(c) && !low_only;
     if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
-        raw->before = npuprof_npu_ticks_before_();
+        raw->before = npuprof_npu_ticks_();
         low = npu->desc_.read_ticks(npu->desc_.user) & word;
-        raw->after = npuprof_npu_ticks_after_();
+        raw->after = npuprof_npu_ticks_();
     } else if (!split || c->order == NPUPROF_NPU_LO_LATCHES_HI) {
         low = npuprof_npu_load_low_(npu, c, raw);
         if (split) high = npuprof_npu_load_high_(npu, c, &ones);

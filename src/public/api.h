@@ -99,8 +99,9 @@ NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
    stop recording first. */
 NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink),
             NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* The trace's clock now, in ns since the Unix epoch, monotonic; freestanding: since the trace began. 0 when
-   OFF. Cost: one clock read. */
+/* The trace's clock now, in ns since the Unix epoch, monotonic; freestanding: since the trace began. It is
+   read where the call stands: loads before it are done, later ones not begun. 0 when OFF. Cost: one read of
+   the clock and two fences. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
 /* The sentence for a result code; never NULL, not to be freed. */
 NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result),

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "compiler.h"
+#include "compiler_macros.h"
 
 /* The types and enumerators of the public interface, and what a call site stores.
 

@@ -177,7 +177,7 @@ static void npuprof_image_open_(npuprof_image_ *im)
     npuprof_image_open_unread_(im);
     (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
-    const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_());
+    const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_in_order_());
     const npuprof_survey_ x = npuprof_survey_events_(im);
     const uint64_t last = x.extent.last;
     npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(last, now) : last);

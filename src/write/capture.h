@@ -39,7 +39,7 @@ static void npuprof_file_wait_for_records_(void)
 static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
 {
     npuprof_stats before, now;
-    const uint64_t until = npuprof_clock_();
+    const uint64_t until = npuprof_clock_in_order_();
     npuprof_file_wait_for_records_();
     npuprof_result r = npuprof_get_stats(&before);
     if (r != NPUPROF_OK) return r;

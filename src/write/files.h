@@ -161,7 +161,7 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
     if (!npuprof_path_expand_(npuprof_arena_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
     if (strlen(to) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory.text);
-    npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_());
+    npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_in_order_());
     for (size_t i = 0; i < count && r == NPUPROF_OK; i++) {
         snprintf(path->text, sizeof path->text, "%.900sprofiling_%s", directory.text, outputs[i].folder);
         if (!error) error = npuprof_os_make_directory_(path->text);

@@ -31,7 +31,7 @@ static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, const npuprof
         if (id < NPUPROF_CONTROL_) {
             const npuprof_site_entry_ *const site = npuprof_table_site_at_(id);
             const bool span = npuprof_kind_nests_(site->head.a & 0xFF);
-            if (span && w1 == NPUPROF_END_OPEN_) return npuprof_clock_();
+            if (span && w1 == NPUPROF_END_OPEN_) return npuprof_clock_in_order_();
             if (span) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
             if (!moved) newest = npuprof_max_(newest, npuprof_chunk_start_ticks_(chunk, w0));
         }

@@ -219,3 +219,17 @@ class Instructions(unittest.TestCase):
         self.assertEqual(got, SITE_BYTES, f"a call site of PROF_SCOPE is {got} bytes, {SITE_BYTES} are "
                                           f"checked in")
         self.assertEqual(auto, AUTO_BYTES, f"a function is {auto} bytes longer, {AUTO_BYTES} are checked in")
+
+    def test_clock_in_order(self):
+        """The clock of bounds: no load around it may pass it, so a fence stands on both sides."""
+        if not shutil.which("objdump"):
+            self.skipTest("objdump is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "all.o"
+            subprocess.run([*self.compiler, "-std=gnu11", "-O2", "-DNPUPROF_IMPLEMENTATION", "-c", "-x", "c",
+                            str(ROOT / "npuprof.h"), "-o", str(path)], check=True)
+            text = subprocess.run(["objdump", "-d", "--no-show-raw-insn",
+                                   "--disassemble=npuprof_clock_in_order_", str(path)],
+                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+        order = re.findall(r"lfence|rdtsc|call", text)        # it may call what reads the clock
+        self.assertEqual((order[0], order[-1], len(order)), ("lfence", "lfence", 3), text)
