@@ -16329,6 +16329,31 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
     return true;
 }
 
+/* Where a device span is in host ticks. error: of both ends. broken: it starts before its submission, or ends
+   behind its record, by more than the clock's error says. The clock is wrong then, and the error is what
+   these two alone leave. */
+typedef struct npuprof_image_times_ {
+    uint64_t start, end, error;
+    bool broken;
+} npuprof_image_times_;
+
+/* Of a point, both are its start. False: nothing bounds it. */
+NPUPROF_OWN_ static bool npuprof_image_times_of_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+                                    const npuprof_event_ *ev, npuprof_image_times_ *t)
+{
+    const uint64_t last = ev->flags & NPUPROF_STAMP_INSTANT ? ev->start : ev->end;
+    uint64_t start_error, end_error;
+    if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &t->start, &start_error) ||
+        !npuprof_image_host_ticks_(im, caches, ev, last, &t->end, &end_error)) return false;
+    t->error = npuprof_max_(start_error, end_error);
+    t->broken = ev->has_link && ((int64_t)(t->start + start_error - ev->link.ticks) < 0 ||
+                                 (int64_t)(ev->host_ticks + end_error - t->end) < 0);
+    if (!t->broken) return true;
+    t->error = npuprof_max_(t->error, npuprof_saturating_sub_(ev->host_ticks, t->start));
+    t->error = npuprof_max_(t->error, npuprof_saturating_sub_(t->end, ev->link.ticks));
+    return true;
+}
+
 /* An error in ns, rounded up. */
 NPUPROF_OWN_ static uint64_t npuprof_image_error_ns_(const npuprof_image_ *im, uint64_t error_ticks)
 {
@@ -17815,7 +17840,7 @@ NPUPROF_OWN_ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_eve
     const npuprof_image_ *const im = &r->image;
     const bool is_point = (ev->flags & NPUPROF_STAMP_INSTANT) != 0;
     const uint64_t last = is_point ? ev->start : ev->end;
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    npuprof_image_times_ times;
     const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
     span->flags |= by_host ? NPUPROF_READ_HOST_STAMPS : NPUPROF_READ_HAS_TICKS;
     if (ev->flags & NPUPROF_STAMP_SAMPLED) span->flags |= NPUPROF_READ_SAMPLED;
@@ -17827,16 +17852,15 @@ NPUPROF_OWN_ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_eve
         span->epoch = ev->epoch;
     }
     span->error_ns = UINT64_MAX;
-    if (!npuprof_image_host_ticks_(im, &r->caches, ev, ev->start, &start, &start_error) ||
-        !npuprof_image_host_ticks_(im, &r->caches, ev, last, &end, &end_error)) {
+    if (!npuprof_image_times_of_(im, &r->caches, ev, &times)) {
         span->flags |= NPUPROF_READ_NO_TIME;
         span->start_ns = span->end_ns = 0;
         return;
     }
-    span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, start);
-    span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, end);
+    span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, times.start);
+    span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, times.end);
     if (!by_host || ev->epoch)
-        span->error_ns = npuprof_read_error_ns_(im, start, end, npuprof_max_(start_error, end_error));
+        span->error_ns = npuprof_read_error_ns_(im, times.start, times.end, times.error);
 }
 
 /* What depends on the kind: times, value, track. */
@@ -18883,15 +18907,6 @@ NPUPROF_OWN_ static void npuprof_fact_of_span_(npuprof_scene_event_ *e, const np
 
 /* ---- Spans and instants of devices */
 
-/* Did a device span start before its submission, or end behind its record, by more than the error says? */
-NPUPROF_OWN_ static bool npuprof_fact_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
-                                           uint64_t end, uint64_t end_error)
-{
-    if (!ev->has_link) return false;
-    return (int64_t)(start + start_error - ev->link.ticks) < 0 ||
-           (int64_t)(ev->host_ticks + end_error - end) < 0;
-}
-
 /* Is an arrow drawn to a device span that starts there? Viewers draw none back in time, so there is none to a
    span that the error of the clock puts before the span that submitted it. */
 NPUPROF_OWN_ static bool npuprof_fact_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
@@ -18905,11 +18920,9 @@ NPUPROF_OWN_ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const 
                                     npuprof_image_anchor_caches_ *caches)
 {
     const npuprof_event_ *const ev = e->ev;
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    npuprof_image_times_ times = { 0, 0, 0, false };
     const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
-    const uint64_t error = start_error > end_error ? start_error : end_error;
+    (void)npuprof_image_times_of_(im, caches, ev, &times);
     npuprof_fact_add_words_(e, NPUPROF_FACT_STAMP_,
                             ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device");
     (void)npuprof_fact_add_(e, NPUPROF_FACT_PE_INDEX_, NPUPROF_ARG_UINT, ev->pe);
@@ -18919,8 +18932,8 @@ NPUPROF_OWN_ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const 
     }
     if (!by_host || ev->epoch)
         (void)npuprof_fact_add_(e, NPUPROF_FACT_ERROR_NS_, NPUPROF_ARG_UINT,
-                                npuprof_image_error_ns_(im, error));
-    if (npuprof_fact_causality_broken_(ev, start, start_error, end, end_error))
+                                npuprof_image_error_ns_(im, times.error));
+    if (times.broken)
         npuprof_fact_add_words_(e, NPUPROF_FACT_CAUSALITY_, "violated");
     if (ev->has_link && ev->link.warm_up)
         (void)npuprof_fact_add_(e, NPUPROF_FACT_WARM_UP_, NPUPROF_ARG_BOOL, 1);
@@ -21511,7 +21524,7 @@ NPUPROF_OWN_ static void npuprof_json_collect_sync_(const npuprof_image_ *im, co
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_cursor_next_event_(&c, &ev)) {
-            uint64_t start, end, start_error, end_error;
+            npuprof_image_times_ times;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
             if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             /* Why: nobody measured the times of a job that has no stamps. */
@@ -21520,14 +21533,13 @@ NPUPROF_OWN_ static void npuprof_json_collect_sync_(const npuprof_image_ *im, co
                 continue;
             }
             s->spans++;
-            if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
-                !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {
+            if (!npuprof_image_times_of_(im, &caches, &ev, &times)) {
                 s->unplaced++;
                 continue;
             }
-            s->max_error = npuprof_max_(s->max_error, npuprof_max_(start_error, end_error));
-            s->violations += npuprof_fact_causality_broken_(&ev, start, start_error, end, end_error);
-            const bool drawn = npuprof_fact_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            s->max_error = npuprof_max_(s->max_error, times.error);
+            s->violations += times.broken;
+            const bool drawn = npuprof_fact_draws_arrow_(im, &ev, npuprof_image_ns_(im, times.start));
             s->undrawn += npuprof_image_has_arrow_(im, &ev) && !drawn;
         }
     }

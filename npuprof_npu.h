@@ -89,6 +89,8 @@
      counts, and the bound is as wide as they are apart; if that happens again and again, everywhere. How long
      a span is then follows from its ticks and desc.counter.hz. Changes that stay within the anchors' own
      errors, or cancel out between two of them, cannot be seen.
+     A span that starts before its submission, or ends behind its record, by more than its bound shows that
+     the clock was wrong ("causality" of the span). Its bound is then what these two moments leave.
      Call npuprof_npu_sync() before and after each change of rate that you make.
 
    COUNTER

@@ -43,7 +43,7 @@ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_event_ *ev, npup
     const npuprof_image_ *const im = &r->image;
     const bool is_point = (ev->flags & NPUPROF_STAMP_INSTANT) != 0;
     const uint64_t last = is_point ? ev->start : ev->end;
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    npuprof_image_times_ times;
     const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
     span->flags |= by_host ? NPUPROF_READ_HOST_STAMPS : NPUPROF_READ_HAS_TICKS;
     if (ev->flags & NPUPROF_STAMP_SAMPLED) span->flags |= NPUPROF_READ_SAMPLED;
@@ -55,16 +55,15 @@ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_event_ *ev, npup
         span->epoch = ev->epoch;
     }
     span->error_ns = UINT64_MAX;
-    if (!npuprof_image_host_ticks_(im, &r->caches, ev, ev->start, &start, &start_error) ||
-        !npuprof_image_host_ticks_(im, &r->caches, ev, last, &end, &end_error)) {
+    if (!npuprof_image_times_of_(im, &r->caches, ev, &times)) {
         span->flags |= NPUPROF_READ_NO_TIME;
         span->start_ns = span->end_ns = 0;
         return;
     }
-    span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, start);
-    span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, end);
+    span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, times.start);
+    span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, times.end);
     if (!by_host || ev->epoch)
-        span->error_ns = npuprof_read_error_ns_(im, start, end, npuprof_max_(start_error, end_error));
+        span->error_ns = npuprof_read_error_ns_(im, times.start, times.end, times.error);
 }
 
 /* What depends on the kind: times, value, track. */

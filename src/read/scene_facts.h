@@ -132,15 +132,6 @@ static void npuprof_fact_of_span_(npuprof_scene_event_ *e, const npuprof_image_ 
 
 /* ---- Spans and instants of devices */
 
-/* Did a device span start before its submission, or end behind its record, by more than the error says? */
-static bool npuprof_fact_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
-                                           uint64_t end, uint64_t end_error)
-{
-    if (!ev->has_link) return false;
-    return (int64_t)(start + start_error - ev->link.ticks) < 0 ||
-           (int64_t)(ev->host_ticks + end_error - end) < 0;
-}
-
 /* Is an arrow drawn to a device span that starts there? Viewers draw none back in time, so there is none to a
    span that the error of the clock puts before the span that submitted it. */
 static bool npuprof_fact_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
@@ -154,11 +145,9 @@ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const npuprof_image
                                     npuprof_image_anchor_caches_ *caches)
 {
     const npuprof_event_ *const ev = e->ev;
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    npuprof_image_times_ times = { 0, 0, 0, false };
     const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
-    const uint64_t error = start_error > end_error ? start_error : end_error;
+    (void)npuprof_image_times_of_(im, caches, ev, &times);
     npuprof_fact_add_words_(e, NPUPROF_FACT_STAMP_,
                             ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device");
     (void)npuprof_fact_add_(e, NPUPROF_FACT_PE_INDEX_, NPUPROF_ARG_UINT, ev->pe);
@@ -168,8 +157,8 @@ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const npuprof_image
     }
     if (!by_host || ev->epoch)
         (void)npuprof_fact_add_(e, NPUPROF_FACT_ERROR_NS_, NPUPROF_ARG_UINT,
-                                npuprof_image_error_ns_(im, error));
-    if (npuprof_fact_causality_broken_(ev, start, start_error, end, end_error))
+                                npuprof_image_error_ns_(im, times.error));
+    if (times.broken)
         npuprof_fact_add_words_(e, NPUPROF_FACT_CAUSALITY_, "violated");
     if (ev->has_link && ev->link.warm_up)
         (void)npuprof_fact_add_(e, NPUPROF_FACT_WARM_UP_, NPUPROF_ARG_BOOL, 1);

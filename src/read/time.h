@@ -265,6 +265,31 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
     return true;
 }
 
+/* Where a device span is in host ticks. error: of both ends. broken: it starts before its submission, or ends
+   behind its record, by more than the clock's error says. The clock is wrong then, and the error is what
+   these two alone leave. */
+typedef struct npuprof_image_times_ {
+    uint64_t start, end, error;
+    bool broken;
+} npuprof_image_times_;
+
+/* Of a point, both are its start. False: nothing bounds it. */
+static bool npuprof_image_times_of_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+                                    const npuprof_event_ *ev, npuprof_image_times_ *t)
+{
+    const uint64_t last = ev->flags & NPUPROF_STAMP_INSTANT ? ev->start : ev->end;
+    uint64_t start_error, end_error;
+    if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &t->start, &start_error) ||
+        !npuprof_image_host_ticks_(im, caches, ev, last, &t->end, &end_error)) return false;
+    t->error = npuprof_max_(start_error, end_error);
+    t->broken = ev->has_link && ((int64_t)(t->start + start_error - ev->link.ticks) < 0 ||
+                                 (int64_t)(ev->host_ticks + end_error - t->end) < 0);
+    if (!t->broken) return true;
+    t->error = npuprof_max_(t->error, npuprof_saturating_sub_(ev->host_ticks, t->start));
+    t->error = npuprof_max_(t->error, npuprof_saturating_sub_(t->end, ev->link.ticks));
+    return true;
+}
+
 /* An error in ns, rounded up. */
 static uint64_t npuprof_image_error_ns_(const npuprof_image_ *im, uint64_t error_ticks)
 {

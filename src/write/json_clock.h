@@ -75,7 +75,7 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_cursor_next_event_(&c, &ev)) {
-            uint64_t start, end, start_error, end_error;
+            npuprof_image_times_ times;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
             if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             /* Why: nobody measured the times of a job that has no stamps. */
@@ -84,14 +84,13 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
                 continue;
             }
             s->spans++;
-            if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
-                !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {
+            if (!npuprof_image_times_of_(im, &caches, &ev, &times)) {
                 s->unplaced++;
                 continue;
             }
-            s->max_error = npuprof_max_(s->max_error, npuprof_max_(start_error, end_error));
-            s->violations += npuprof_fact_causality_broken_(&ev, start, start_error, end, end_error);
-            const bool drawn = npuprof_fact_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            s->max_error = npuprof_max_(s->max_error, times.error);
+            s->violations += times.broken;
+            const bool drawn = npuprof_fact_draws_arrow_(im, &ev, npuprof_image_ns_(im, times.start));
             s->undrawn += npuprof_image_has_arrow_(im, &ev) && !drawn;
         }
     }

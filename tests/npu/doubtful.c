@@ -208,6 +208,24 @@ static void governed_for_good(void)
     CHECK_INT(said(t, "contradictions"), 2);
 }
 
+/* Stamps from before the submission: the clock was wrong then. What bounds the span is its submission and the
+   moment of its record. */
+static void before_its_submission(void)
+{
+    open_clock(64, UINT64_C(1000) * MS, 1000, true);
+    sim_sync(50 * MS);
+    runs(1, MS, 1000);
+    truth[1].from -= 5 * MS;
+    truth[1].to -= 5 * MS;
+    sim_advance(2 * MS);
+    CHECK_INT(feed(1), NPUPROF_OK);
+    sim_sync(50 * MS);
+    json_node *const t = closed();
+    CHECK_UINT(check_spans(t), 1);
+    CHECK_INT(said(t, "causality_violations"), 1);
+    CHECK(said(t, "max_error_ns") >= 5 * MS && said(t, "max_error_ns") < 20 * MS);
+}
+
 CHECK_MAIN(CASE(behind_a_reset), CASE(behind_a_reset_narrow), CASE(behind_a_reset_told_apart),
            CASE(stands_up_for_long), CASE(stands_from_the_start), CASE(stands_between_kernels),
-           CASE(governed_for_good))
+           CASE(governed_for_good), CASE(before_its_submission))
