@@ -366,6 +366,18 @@ class Tools(unittest.TestCase):
         self.assertEqual(trace.counters[0].values, [5, 6.5, 7])
         self.assertIn("3 of Framework Name Scope, 3 of Steps", trace.notes[0])
 
+    def test_xprof_of_streams(self):
+        """Modules and operators of a GPU are derived from its streams: the work counts once."""
+        lines = (1, "Stream #13(Compute)"), (2, "XLA Modules"), (3, "XLA Ops")
+        trace = loaded([made.about("process_name", 1, 0, "/device:GPU:0"),
+                        *(made.about("thread_name", 1, tid, name) for tid, name in lines),
+                        made.x("kernel", 1, 1, 10, 5), made.x("kernel", 1, 1, 40, 5),
+                        made.x("fusion", 1, 3, 10, 5), made.x("fusion", 1, 3, 40, 5),
+                        made.x("jit_step", 1, 2, 10, 35)], metadata={"highres-ticks": True})
+        self.assertEqual(kinds(trace, DEVICE), ["kernel", "kernel"])
+        self.assertEqual([row[0] for row in npu_operators(trace)], ["kernel"])
+        self.assertIn("1 of XLA Modules, 2 of XLA Ops", trace.notes[0])
+
     def test_iree(self):
         trace = self.load("iree.ireeprof")
         rows = [(trace.text(i), trace.start[i], trace.dur[i]) for i in range(3)]

@@ -3,8 +3,9 @@
 
 A process "/device:KIND:N" is a device. Its line "XLA Modules" has the executions, and "XLA Ops" the
 instructions inside. Why they are numbered here: a run_id also counts runs of other devices. Each line
-"Stream #N" is a queue, and each of its spans a job. All other lines of a device repeat that work by step, by
-scope or by source, or say what runs beside it: they stand beside it.
+"Stream #N" is a queue, and each of its spans a job; where a device has such lines, those two are derived from
+them. What repeats a device's work, by module, step, scope or source, or says what runs beside it, stands
+beside it.
 """
 
 import re
@@ -35,10 +36,11 @@ def place(places):
         track = trace.track[i]
         if track in of_track:
             rows.setdefault(track, []).append(i)
+    queued = {places.keys[track][0] for track in rows if STREAM.fullmatch(of_track[track])}
     for track, own in rows.items():
         line, device = of_track[track], pids[track]
         stream = STREAM.fullmatch(line)
-        if line in (MODULES, OPS) or stream:
+        if stream or (line in (MODULES, OPS) and places.keys[track][0] not in queued):
             for i in own:
                 places.job(i)
             places.lane(track, f"{device} instructions" if line == OPS else device,
@@ -47,7 +49,7 @@ def place(places):
             places.aside_track(track, f"{device} {line or 'line'}")
             asides[line or "line"] = asides.get(line or "line", 0) + len(own)
     for track, line in of_track.items():
-        if line == OPS and track in rows:
+        if line == OPS and track in rows and places.keys[track][0] not in queued:
             modules = next((t for t, other in of_track.items() if other == MODULES and t in rows
                             and pids[t] == pids[track] and places.keys[t][0] == places.keys[track][0]), None)
             steps(places, rows.get(modules, []), rows[track])
