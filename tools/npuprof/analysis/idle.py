@@ -31,7 +31,7 @@ from array import array
 from bisect import bisect_left
 
 from ..base.contract import INFERENCE, NULL, RECORD
-from ..tables.arithmetic import percentile
+from ..tables.arithmetic import percentile, union
 from ..tables.table import Table, pct
 from .figures import floor_of
 from .leaves import LOCKS, Leaves
@@ -90,11 +90,21 @@ class Idle:
         self.lost = facts.lost_records
         self.errors_known = all(error != NULL for error in self.jobs.error)
         self.whole = None                # the entries of whole devices, by device
+        self.unseen = self._unseen()
         for device in range(len(self.jobs.devices)):
             own = self.jobs.queues_of[device]
             self._walk(device, -1, own)
             for q in own if len(own) > 1 else ():
                 self._walk(device, q, [q])
+
+    def _unseen(self):
+        """{device: [(since, until)]} in which it may have worked, by the kernel's text."""
+        kernel, found = self.trace.metadata.get("ftrace"), {}
+        for ring, since, until in (kernel.get("unseen") or ()) if isinstance(kernel, dict) else ():
+            for device, name in enumerate(self.jobs.devices):
+                if not ring or name == ring or name.startswith(f"{ring} (pid "):
+                    found.setdefault(device, []).append((since, until))
+        return {device: union(own) for device, own in found.items()}
 
     def _walk(self, device, queue, queues):
         """Finds the gaps of these queues and classifies them."""
@@ -283,6 +293,9 @@ class Idle:
         start, end, label, row, certain, capped = piece
         if self.trace.tool:                # nobody knows how far its clocks are off
             certain, capped = 0, True
+        unseen = self.unseen.get(self.key[0]) if certain else None
+        if unseen:
+            certain = max(0, certain - overlap(unseen, start, end))
         span = self.trace.names[self.trace.name[row]] if row >= 0 else ""
         key = (*self.key, label, span)
         entry = self.entries.get(key)
@@ -303,6 +316,15 @@ class Idle:
                  if key[2] in labels]
         found.sort(key=lambda item: (-item[1].total, item[0]))
         return sum(e.total for _, e in found), sum(e.certain for _, e in found), found
+
+
+def overlap(intervals, start, end):
+    """ns that intervals, ascending and apart, have in common with one from start to end."""
+    n, common = max(0, bisect_left(intervals, (start,)) - 1), 0
+    while n < len(intervals) and intervals[n][0] < end:
+        common += max(0, min(end, intervals[n][1]) - max(start, intervals[n][0]))
+        n += 1
+    return common
 
 
 def error_of(jobs, k):

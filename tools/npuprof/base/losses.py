@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What metadata.npuprof says was lost, by cause, and what to do about each cause."""
 
-PARTS = ("arguments", "notes", "ends")     # of `lost`: no span or event is missing for these
+PARTS = ("arguments", "notes", "ends", "kernel_events")    # of `lost`: no span or event of npuprof's
 LOST_SPANS = ("unplaced_spans", "ring_lost")    # counts in a clock_sync
 RING = "device_ring"       # in `lost`: the same losses as ring_lost of all devices together
 # The causes in clock_sync.records: (what they are, what to do).

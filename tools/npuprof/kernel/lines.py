@@ -162,6 +162,11 @@ class KernelText:
         raise Refused(f"{self.path}:{number}: no line of ftrace: {line[:60]!r}; give the text of tracefs, of "
                       "`trace-cmd report` or of `perf script --ns`, or a trace.dat")
 
+    @property
+    def tells_losses(self):
+        """False: the text would not show it if events were lost. perf script leaves its lines of that out."""
+        return self.form != "perf" or self.lost + self.uncounted > 0
+
     def leave_out(self, number, line):
         self.left_out += 1
         if self.left_out <= SAID:

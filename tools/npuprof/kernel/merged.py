@@ -263,8 +263,11 @@ class Kernel:
                            "cpus": len(text.cpus), "clock": self.clock.how, "error_ns": self.error(),
                            "jobs": len(self.jobs), "no_begin_seen": counts["no begin seen"],
                            "no_end_seen": counts["no end seen"], "left_out": text.left_out,
-                           "overwritten": text.overwritten, "holes": text.holes, "notes": self.notes}
-        lost = text.lost + text.uncounted + text.overwritten
+                           "overwritten": text.overwritten, "holes": text.holes, "notes": self.notes,
+                           "tells_losses": text.tells_losses,
+                           "unseen": [[ring, *(ns + self.shift - self.base for ns in times)]
+                                      for ring, *times in self.witness.unseen]}
+        lost = text.lost + text.uncounted              # overwritten ones are of before the text
         if lost:
             about["lost"]["kernel_events"] = about["lost"].get("kernel_events", 0) + lost
         rings = {}
@@ -283,7 +286,8 @@ class Kernel:
     def sentences(self):
         """Yields what the user should know of it."""
         text, counts = self.text, self.witness.counts
-        lost = f"{text.lost} lost"
+        lost = f"{text.lost} lost" if text.tells_losses else (
+            "what was lost is not known: perf tells it with `perf script --ns --show-lost-events`")
         if text.uncounted:
             lost += f", and in {text.uncounted} places nobody knows how many"
         if text.overwritten:

@@ -19,6 +19,7 @@ class Witness:
     power     a Power
     names     Names of threads
     counts    Counter of edge jobs: "no begin seen", "no end seen"
+    unseen    [(ring, since, until)] in which a device may have worked unseen; ring "": each of them
     notes     sentences for the user"""
 
     def __init__(self, text, patterns, marked=()):
@@ -29,7 +30,7 @@ class Witness:
         self.contexts = Contexts(self.waits.off, self.names)
         self.jobs = Jobs(self.contexts, wanted)
         self.fences, self.power = Fences(self.jobs), Power()
-        self.counts, self.spans = self.jobs.counts, {}
+        self.counts, self.spans, self.unseen = self.jobs.counts, {}, []
 
     def read(self):
         """Reads the text once. Returns self."""
@@ -56,6 +57,9 @@ class Witness:
         self.waits.settle(apart(holes) if self.contexts.running else None, self.names)
         self.jobs.forget(self.fences.wrong())
         self.spans = self.jobs.finish(holes, self.fences.known())
+        self.unseen = [("", *hole) for hole in apart(holes)]
+        self.unseen += [(job.lane.ring, job.submit, self.waits.last)
+                        for own in self.jobs.open.values() for job in own if job.lane is not None]
         self.counts["no begin seen"] += self.fences.edge_jobs()
         self.counts += {}
         self.note()
