@@ -392,10 +392,11 @@ typedef struct npuprof_npu_condition {
 
 /* What an index counts. */
 enum {
-    NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width */
-    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, of a
-                                            reader that is more than a lap late (with has_wrap, two), the
-                                            trace says that it may have lost more than it counts */
+    NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width. Of less than 32 bits:
+                                            of a reader that is a lap late, the trace says that it may have
+                                            lost more than it counts (loss_unknown) */
+    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and a `sequence` of at
+                                            least 32 bits: the same, also with has_wrap */
     NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
@@ -430,8 +431,11 @@ enum {
                                             in order. What he clears before it is read is counted, but for
                                             whole laps */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
-                                            ones. A reader that is a whole lap late loses what is there */
-    NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number */
+                                            ones. A reader that is a whole lap late loses what is there; of
+                                            one, without a `sequence` of at least 32 bits, the trace says
+                                            that it may have lost more than it counts */
+    NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number, and has numbers for more
+                                            than two laps */
     NPUPROF_NPU_READY_COUNT_
 };
 
@@ -494,7 +498,9 @@ typedef struct npuprof_npu_ring {
     npuprof_npu_field valid, phase;      /* at most 32 bits; 1 bit */
     uint32_t valid_value, phase_first;
     npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count), which prove
-                                            that the entry is the expected one */
+                                            that the entry is the expected one. Of less than 32 bits, they
+                                            do not tell how often they came round: of a reader that is a lap
+                                            late, the trace says that it may have lost more than it counts */
     uint64_t sequence_first;             /* sequence of the first entry after reset */
     bool big_endian;                     /* of the entries and the producer index */
 
@@ -4968,6 +4974,47 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_
     return npuprof_npu_mask_(bits);
 }
 
+/* After how many entries a sequence shows the same again; 0: not while anybody lives. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_period_(const npuprof_npu_queue_ *q)
+{
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    return mask < UINT32_MAX ? mask + 1 : 0;
+}
+
+/* The least number whose low bits are these, by a sequence, and that divided by `step` leaves as much as
+   `place`; UINT64_MAX: there is none. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_number_of_(const npuprof_npu_queue_ *q, uint64_t low, uint64_t place,
+                                       uint64_t step)
+{
+    const uint64_t period = npuprof_npu_sequence_period_(q), tries = period ? step : 1;
+    uint64_t number = low & npuprof_npu_sequence_mask_(q);
+    for (uint64_t i = 0; i < tries; i++, number += period)
+        if (number % step == place % step) return number;
+    return UINT64_MAX;
+}
+
+/* How many entries, whole laps, the device is ahead of the entry before `next`, by the sequence there: at
+   least so many. Why a half: numbers further on are those of a device that began anew. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_laps_ahead_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
+{
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, next + q->is.count - 1);
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t ahead = npuprof_npu_number_of_(q, shown - q->is.sequence_first - next + 1, 0, q->is.count);
+    if (!ahead || ahead == UINT64_MAX || npuprof_npu_is_blank_(npu, q, entry)) return 0;
+    return npuprof_npu_sequence_period_(q) || ahead <= mask / 2 ? ahead : 0;
+}
+
+/* What lies so many laps back is overwritten. */
+NPUPROF_OWN_ static void npuprof_npu_pass_laps_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const uint64_t ahead = npuprof_npu_laps_ahead_(npu, q, q->next), count = q->is.count;
+    if (ahead <= count) return;
+    npuprof_npu_count_gap_(npu, q, ahead - count);
+    q->next += ahead - count;
+    q->read_end = q->next + 1;
+}
+
 NPUPROF_OWN_ static bool npuprof_npu_is_there_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
 {
     uint64_t word, gap;
@@ -5032,10 +5079,16 @@ NPUPROF_OWN_ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
     return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
 }
 
+/* Whether entries tell which lap that slot is of. */
+NPUPROF_OWN_ static bool npuprof_npu_is_numbered_slot_(const npuprof_npu_queue_ *q)
+{
+    return npuprof_npu_tells_slot_(&q->is.producer) && npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_);
+}
+
 NPUPROF_OWN_ static uint64_t npuprof_npu_producer_period_(const npuprof_npu_queue_ *q)
 {
     const npuprof_npu_index *const x = &q->is.producer;
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return 0;
+    if (npuprof_npu_is_numbered_slot_(q)) return npuprof_npu_sequence_period_(q);
     if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
     return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
 }
@@ -5050,10 +5103,11 @@ NPUPROF_OWN_ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu
     npuprof_npu_record_ last;
     if ((!is_slot && !in_bytes) || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return;
     memset(&last, 0, sizeof last);
+    if (npuprof_npu_is_blank_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1))) return;
     npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
-    const uint64_t number =
-        (last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1) & npuprof_npu_sequence_mask_(q);
-    if (number % count != *producer % count || number > UINT64_MAX / 2 / unit) return;
+    const uint64_t number = npuprof_npu_number_of_(q, last.v[NPUPROF_NPU_AT_SEQUENCE_] -
+                                                      q->is.sequence_first + 1, *producer, count);
+    if (number > UINT64_MAX / 2 / unit) return;
     const uint64_t rest = (q->index.last - number * unit) & q->index.mask;      /* of a cut record */
     if (in_bytes && rest >= unit) return;
     q->index.last = in_bytes ? number * unit + rest : number;
@@ -5100,15 +5154,25 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, 
 }
 
 /* The device came round, and what the index shows does not tell how often: once at least, if what is new is
-   less than half of the ring. Why half: a device may write entries before it announces them. */
+   less than half of the ring. Why half: a device may write entries before it announces them. With numbers in
+   the entries, what they tell is counted already. */
 NPUPROF_OWN_ static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
     const uint64_t period = npuprof_npu_producer_period_(q), fresh = *producer - q->next;
-    if (fresh >= q->is.count) return;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-    if (fresh > q->is.count / 2) return;
+    if (fresh > q->is.count / 2 || npuprof_npu_is_numbered_slot_(q)) return;
     q->index.last += period;
     *producer += period;
+}
+
+/* The whole laps that a slot does not show, by the number of the newest entry. Why the index again: if it
+   went on meanwhile, that may be the number of a lap that it does not show yet. */
+NPUPROF_OWN_ static void npuprof_npu_add_laps_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+{
+    const uint64_t ahead = npuprof_npu_laps_ahead_(npu, q, *producer), was = *producer;
+    if (!ahead || npuprof_npu_read_producer_(npu, q, producer) != NPUPROF_OK || *producer != was) return;
+    q->index.last += ahead;
+    *producer += ahead;
 }
 
 NPUPROF_OWN_ static bool npuprof_npu_begin_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q,
@@ -5118,7 +5182,10 @@ NPUPROF_OWN_ static bool npuprof_npu_begin_producer_(npuprof_npu *npu, npuprof_n
     reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
     if (reading->result == NPUPROF_ERR_NPU_RING)
         npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-    else if (came_round && reading->result == NPUPROF_OK)
+    else if (reading->result == NPUPROF_OK && npuprof_npu_is_numbered_slot_(q) &&
+             (came_round || !npuprof_npu_producer_period_(q)))
+        npuprof_npu_add_laps_(npu, q, &reading->producer);
+    if (came_round && reading->result == NPUPROF_OK)
         npuprof_npu_pass_period_(npu, q, &reading->producer);
     return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
 }
@@ -5318,12 +5385,13 @@ NPUPROF_OWN_ static bool npuprof_npu_begin_valid_(npuprof_npu *npu, npuprof_npu_
 }
 /* ==== src/npu/host/ready_sequence.h ======================================= >>npu/host/ready_sequence ==== */
 
-/* READY_SEQUENCE: an entry's field `sequence` shows its number, so it tells laps apart, too. */
+/* READY_SEQUENCE: an entry's field `sequence` shows its number, so it tells laps apart, too: with less than
+   32 bits, not how often the numbers came round. */
 
 NPUPROF_OWN_ static const char *npuprof_npu_check_sequence_(const npuprof_npu_queue_ *q)
 {
     const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
-    return numbers < q->is.count ? "cannot tell two laps of the ring apart: it needs more bits" : NULL;
+    return numbers / 2 < q->is.count ? "has no numbers for more than two laps: it needs more bits" : NULL;
 }
 
 /* What the number says that is in an entry where that one is expected. */
@@ -5352,10 +5420,9 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_search_sequence_(npuprof_npu *npu, cons
         const volatile unsigned char *const after = npuprof_npu_entry_at_(q, i + 1);
         const uint64_t word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
         const uint64_t next = npuprof_npu_load_value_(npu, q, after, NPUPROF_NPU_AT_SEQUENCE_);
-        const uint64_t number = (word - q->is.sequence_first) & mask;
-        if (number % count != i || ((next - word) & mask) == 1 ||
-            npuprof_npu_is_blank_(npu, q, entry)) continue;
-        return number + 1;
+        if (((next - word) & mask) == 1 || npuprof_npu_is_blank_(npu, q, entry)) continue;
+        const uint64_t number = npuprof_npu_number_of_(q, word - q->is.sequence_first, i, count);
+        if (number != UINT64_MAX) return number + 1;
     }
     return 0;
 }
@@ -5363,7 +5430,19 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_search_sequence_(npuprof_npu *npu, cons
 NPUPROF_OWN_ static npuprof_result npuprof_npu_find_sequence_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     q->next = npuprof_npu_search_sequence_(npu, q);
+    npuprof_npu_remember_(npu, q);
     return NPUPROF_OK;
+}
+
+/* If the device came round, a narrow number does not tell how often. */
+NPUPROF_OWN_ static bool npuprof_npu_begin_sequence_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                        npuprof_npu_reading_ *reading)
+{
+    if (npuprof_npu_came_round_(npu, q)) {
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+        npuprof_npu_pass_laps_(npu, q);
+    }
+    return npuprof_npu_begin_asked_(npu, q, reading);
 }
 /* ==== src/npu/host/ready_phase.h ============================================= >>npu/host/ready_phase ==== */
 
@@ -5377,7 +5456,8 @@ NPUPROF_OWN_ static const char *npuprof_npu_check_phase_(const npuprof_npu_queue
 
 NPUPROF_OWN_ static uint64_t npuprof_npu_phase_period_(const npuprof_npu_queue_ *q)
 {
-    return npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) ? 0 : 2 * (uint64_t)q->is.count;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return npuprof_npu_sequence_period_(q);
+    return 2 * (uint64_t)q->is.count;
 }
 
 /* The phase of the entry of that number. */
@@ -5414,16 +5494,16 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_search_phase_(npuprof_npu *npu, const n
     }
 }
 
-/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
+/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. Why
+   also of 0: after an even number of laps, all phases are those of a ring that was never written. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
 {
-    if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
-    const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
-                                                   NPUPROF_NPU_AT_SEQUENCE_);
-    const uint64_t newest = (shown - q->is.sequence_first) & npuprof_npu_sequence_mask_(q);
-    const bool same = newest % q->is.count == (next - 1) % q->is.count &&
-                      npuprof_npu_phase_of_(q, newest) == npuprof_npu_phase_of_(q, next - 1);
-    return same ? newest + 1 : next;
+    const uint64_t two_laps = 2 * (uint64_t)q->is.count, place = next + two_laps - 1;
+    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, place);
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) || npuprof_npu_is_blank_(npu, q, entry)) return next;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t newest = npuprof_npu_number_of_(q, shown - q->is.sequence_first, place, two_laps);
+    return newest != UINT64_MAX ? newest + 1 : next;
 }
 
 NPUPROF_OWN_ static npuprof_result npuprof_npu_find_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q)
@@ -5445,17 +5525,22 @@ NPUPROF_OWN_ static bool npuprof_npu_do_phases_fit_(npuprof_npu *npu, const npup
     return true;
 }
 
-/* If the device came round, by an even number of laps, all of the first two are lost. Why the phases again:
-   the device may have written one more entry between the look at them and the copy. */
+/* If the device came round, nothing tells how often; by an even number of laps, all of the first two are
+   lost. Why the phases again: the device may have written one more entry between the look at them and the
+   copy. */
 NPUPROF_OWN_ static bool npuprof_npu_begin_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
     const uint64_t period = npuprof_npu_phase_period_(q);
-    if (npuprof_npu_may_come_round_(q) && npuprof_npu_do_phases_fit_(npu, q) &&
-        npuprof_npu_came_round_(npu, q) && npuprof_npu_do_phases_fit_(npu, q)) {
+    const bool fitted = npuprof_npu_may_come_round_(q) && npuprof_npu_do_phases_fit_(npu, q);
+    if (npuprof_npu_came_round_(npu, q)) {
         npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-        npuprof_npu_count_gap_(npu, q, period);
-        q->next += period;
-        q->read_end = q->next + 1;
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) {
+            npuprof_npu_pass_laps_(npu, q);
+        } else if (fitted && npuprof_npu_do_phases_fit_(npu, q)) {
+            npuprof_npu_count_gap_(npu, q, period);
+            q->next += period;
+            q->read_end = q->next + 1;
+        }
     }
     return npuprof_npu_begin_asked_(npu, q, reading);
 }
@@ -5464,10 +5549,12 @@ NPUPROF_OWN_ static bool npuprof_npu_begin_phase_(npuprof_npu *npu, npuprof_npu_
    nothing of what lies between can be told apart: all of it is lost. */
 NPUPROF_OWN_ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    if (!q->next) return;
-    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, q->next - 1),
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) && !npuprof_npu_phase_period_(q))
+        npuprof_npu_pass_laps_(npu, q);
+    const uint64_t before = q->next + 2 * (uint64_t)q->is.count - 1;
+    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, before),
                                                   NPUPROF_NPU_AT_PHASE_);
-    if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
+    if (last == npuprof_npu_phase_of_(q, before)) return;
     const uint64_t end = npuprof_npu_search_phase_(npu, q, q->next);
     npuprof_npu_count_gap_(npu, q, end - q->next);
     q->next = end;
@@ -5497,8 +5584,8 @@ static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
       npuprof_npu_check_phase_, npuprof_npu_phase_period_, npuprof_npu_find_phase_, npuprof_npu_begin_phase_,
       npuprof_npu_copy_asked_, npuprof_npu_phase_is_there_, npuprof_npu_judge_phase_ },
     { NPUPROF_NPU_AT_SEQUENCE_, false, "is missing, which READY_SEQUENCE needs", false, false,
-      npuprof_npu_check_sequence_, npuprof_npu_no_period_, npuprof_npu_find_sequence_,
-      npuprof_npu_begin_asked_, npuprof_npu_copy_asked_, npuprof_npu_sequence_is_there_, NULL },
+      npuprof_npu_check_sequence_, npuprof_npu_sequence_period_, npuprof_npu_find_sequence_,
+      npuprof_npu_begin_sequence_, npuprof_npu_copy_asked_, npuprof_npu_sequence_is_there_, NULL },
 };
 NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] == NPUPROF_NPU_READY_COUNT_);
 

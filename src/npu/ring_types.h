@@ -24,10 +24,11 @@ typedef struct npuprof_npu_condition {
 
 /* What an index counts. */
 enum {
-    NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width */
-    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, of a
-                                            reader that is more than a lap late (with has_wrap, two), the
-                                            trace says that it may have lost more than it counts */
+    NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width. Of less than 32 bits:
+                                            of a reader that is a lap late, the trace says that it may have
+                                            lost more than it counts (loss_unknown) */
+    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and a `sequence` of at
+                                            least 32 bits: the same, also with has_wrap */
     NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
@@ -62,8 +63,11 @@ enum {
                                             in order. What he clears before it is read is counted, but for
                                             whole laps */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
-                                            ones. A reader that is a whole lap late loses what is there */
-    NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number */
+                                            ones. A reader that is a whole lap late loses what is there; of
+                                            one, without a `sequence` of at least 32 bits, the trace says
+                                            that it may have lost more than it counts */
+    NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number, and has numbers for more
+                                            than two laps */
     NPUPROF_NPU_READY_COUNT_
 };
 
@@ -126,7 +130,9 @@ typedef struct npuprof_npu_ring {
     npuprof_npu_field valid, phase;      /* at most 32 bits; 1 bit */
     uint32_t valid_value, phase_first;
     npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count), which prove
-                                            that the entry is the expected one */
+                                            that the entry is the expected one. Of less than 32 bits, they
+                                            do not tell how often they came round: of a reader that is a lap
+                                            late, the trace says that it may have lost more than it counts */
     uint64_t sequence_first;             /* sequence of the first entry after reset */
     bool big_endian;                     /* of the entries and the producer index */
 

@@ -109,7 +109,7 @@ REFUSED = [
     ("valid_is in [roles.ring] goes with valid", POLLED + 'producer_at = 512\nvalid_is = 1 #!'),
     ("[roles.ring]: phase has more than 1 bit", POLLED + 'phase = "TYPE" #!'),
     ("phase_first = 2 in [roles.ring] does not fit", POLLED + 'phase = "VALID"\nphase_first = 2 #!'),
-    ("[roles.ring]: sequence cannot tell two laps of the ring apart: it needs more bits",
+    ("[roles.ring]: sequence has no numbers for more than two laps: it needs more bits",
      POLLED + 'ready = "sequence"\nsequence = "TYPE" #!'),
     ("sequence_first = 8 in [roles.ring] does not fit",
      POLLED + 'producer_at = 512\nsequence = "TYPE"\nsequence_first = 8 #!'),

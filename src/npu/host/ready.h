@@ -31,6 +31,47 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
     return npuprof_npu_mask_(bits);
 }
 
+/* After how many entries a sequence shows the same again; 0: not while anybody lives. */
+static uint64_t npuprof_npu_sequence_period_(const npuprof_npu_queue_ *q)
+{
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    return mask < UINT32_MAX ? mask + 1 : 0;
+}
+
+/* The least number whose low bits are these, by a sequence, and that divided by `step` leaves as much as
+   `place`; UINT64_MAX: there is none. */
+static uint64_t npuprof_npu_number_of_(const npuprof_npu_queue_ *q, uint64_t low, uint64_t place,
+                                       uint64_t step)
+{
+    const uint64_t period = npuprof_npu_sequence_period_(q), tries = period ? step : 1;
+    uint64_t number = low & npuprof_npu_sequence_mask_(q);
+    for (uint64_t i = 0; i < tries; i++, number += period)
+        if (number % step == place % step) return number;
+    return UINT64_MAX;
+}
+
+/* How many entries, whole laps, the device is ahead of the entry before `next`, by the sequence there: at
+   least so many. Why a half: numbers further on are those of a device that began anew. */
+static uint64_t npuprof_npu_laps_ahead_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
+{
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, next + q->is.count - 1);
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t ahead = npuprof_npu_number_of_(q, shown - q->is.sequence_first - next + 1, 0, q->is.count);
+    if (!ahead || ahead == UINT64_MAX || npuprof_npu_is_blank_(npu, q, entry)) return 0;
+    return npuprof_npu_sequence_period_(q) || ahead <= mask / 2 ? ahead : 0;
+}
+
+/* What lies so many laps back is overwritten. */
+static void npuprof_npu_pass_laps_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const uint64_t ahead = npuprof_npu_laps_ahead_(npu, q, q->next), count = q->is.count;
+    if (ahead <= count) return;
+    npuprof_npu_count_gap_(npu, q, ahead - count);
+    q->next += ahead - count;
+    q->read_end = q->next + 1;
+}
+
 static bool npuprof_npu_is_there_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
 {
     uint64_t word, gap;

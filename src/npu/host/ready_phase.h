@@ -18,7 +18,8 @@ static const char *npuprof_npu_check_phase_(const npuprof_npu_queue_ *q)
 
 static uint64_t npuprof_npu_phase_period_(const npuprof_npu_queue_ *q)
 {
-    return npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) ? 0 : 2 * (uint64_t)q->is.count;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return npuprof_npu_sequence_period_(q);
+    return 2 * (uint64_t)q->is.count;
 }
 
 /* The phase of the entry of that number. */
@@ -55,16 +56,16 @@ static uint64_t npuprof_npu_search_phase_(npuprof_npu *npu, const npuprof_npu_qu
     }
 }
 
-/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
+/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. Why
+   also of 0: after an even number of laps, all phases are those of a ring that was never written. */
 static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
 {
-    if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
-    const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
-                                                   NPUPROF_NPU_AT_SEQUENCE_);
-    const uint64_t newest = (shown - q->is.sequence_first) & npuprof_npu_sequence_mask_(q);
-    const bool same = newest % q->is.count == (next - 1) % q->is.count &&
-                      npuprof_npu_phase_of_(q, newest) == npuprof_npu_phase_of_(q, next - 1);
-    return same ? newest + 1 : next;
+    const uint64_t two_laps = 2 * (uint64_t)q->is.count, place = next + two_laps - 1;
+    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, place);
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) || npuprof_npu_is_blank_(npu, q, entry)) return next;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t newest = npuprof_npu_number_of_(q, shown - q->is.sequence_first, place, two_laps);
+    return newest != UINT64_MAX ? newest + 1 : next;
 }
 
 static npuprof_result npuprof_npu_find_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q)
@@ -86,17 +87,22 @@ static bool npuprof_npu_do_phases_fit_(npuprof_npu *npu, const npuprof_npu_queue
     return true;
 }
 
-/* If the device came round, by an even number of laps, all of the first two are lost. Why the phases again:
-   the device may have written one more entry between the look at them and the copy. */
+/* If the device came round, nothing tells how often; by an even number of laps, all of the first two are
+   lost. Why the phases again: the device may have written one more entry between the look at them and the
+   copy. */
 static bool npuprof_npu_begin_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
     const uint64_t period = npuprof_npu_phase_period_(q);
-    if (npuprof_npu_may_come_round_(q) && npuprof_npu_do_phases_fit_(npu, q) &&
-        npuprof_npu_came_round_(npu, q) && npuprof_npu_do_phases_fit_(npu, q)) {
+    const bool fitted = npuprof_npu_may_come_round_(q) && npuprof_npu_do_phases_fit_(npu, q);
+    if (npuprof_npu_came_round_(npu, q)) {
         npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-        npuprof_npu_count_gap_(npu, q, period);
-        q->next += period;
-        q->read_end = q->next + 1;
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) {
+            npuprof_npu_pass_laps_(npu, q);
+        } else if (fitted && npuprof_npu_do_phases_fit_(npu, q)) {
+            npuprof_npu_count_gap_(npu, q, period);
+            q->next += period;
+            q->read_end = q->next + 1;
+        }
     }
     return npuprof_npu_begin_asked_(npu, q, reading);
 }
@@ -105,10 +111,12 @@ static bool npuprof_npu_begin_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
    nothing of what lies between can be told apart: all of it is lost. */
 static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    if (!q->next) return;
-    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, q->next - 1),
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) && !npuprof_npu_phase_period_(q))
+        npuprof_npu_pass_laps_(npu, q);
+    const uint64_t before = q->next + 2 * (uint64_t)q->is.count - 1;
+    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, before),
                                                   NPUPROF_NPU_AT_PHASE_);
-    if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
+    if (last == npuprof_npu_phase_of_(q, before)) return;
     const uint64_t end = npuprof_npu_search_phase_(npu, q, q->next);
     npuprof_npu_count_gap_(npu, q, end - q->next);
     q->next = end;

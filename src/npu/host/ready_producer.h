@@ -17,10 +17,16 @@ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
     return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
 }
 
+/* Whether entries tell which lap that slot is of. */
+static bool npuprof_npu_is_numbered_slot_(const npuprof_npu_queue_ *q)
+{
+    return npuprof_npu_tells_slot_(&q->is.producer) && npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_);
+}
+
 static uint64_t npuprof_npu_producer_period_(const npuprof_npu_queue_ *q)
 {
     const npuprof_npu_index *const x = &q->is.producer;
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return 0;
+    if (npuprof_npu_is_numbered_slot_(q)) return npuprof_npu_sequence_period_(q);
     if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
     return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
 }
@@ -35,10 +41,11 @@ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, u
     npuprof_npu_record_ last;
     if ((!is_slot && !in_bytes) || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return;
     memset(&last, 0, sizeof last);
+    if (npuprof_npu_is_blank_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1))) return;
     npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
-    const uint64_t number =
-        (last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1) & npuprof_npu_sequence_mask_(q);
-    if (number % count != *producer % count || number > UINT64_MAX / 2 / unit) return;
+    const uint64_t number = npuprof_npu_number_of_(q, last.v[NPUPROF_NPU_AT_SEQUENCE_] -
+                                                      q->is.sequence_first + 1, *producer, count);
+    if (number > UINT64_MAX / 2 / unit) return;
     const uint64_t rest = (q->index.last - number * unit) & q->index.mask;      /* of a cut record */
     if (in_bytes && rest >= unit) return;
     q->index.last = in_bytes ? number * unit + rest : number;
@@ -85,15 +92,25 @@ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, npuprof_npu_q
 }
 
 /* The device came round, and what the index shows does not tell how often: once at least, if what is new is
-   less than half of the ring. Why half: a device may write entries before it announces them. */
+   less than half of the ring. Why half: a device may write entries before it announces them. With numbers in
+   the entries, what they tell is counted already. */
 static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
     const uint64_t period = npuprof_npu_producer_period_(q), fresh = *producer - q->next;
-    if (fresh >= q->is.count) return;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-    if (fresh > q->is.count / 2) return;
+    if (fresh > q->is.count / 2 || npuprof_npu_is_numbered_slot_(q)) return;
     q->index.last += period;
     *producer += period;
+}
+
+/* The whole laps that a slot does not show, by the number of the newest entry. Why the index again: if it
+   went on meanwhile, that may be the number of a lap that it does not show yet. */
+static void npuprof_npu_add_laps_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+{
+    const uint64_t ahead = npuprof_npu_laps_ahead_(npu, q, *producer), was = *producer;
+    if (!ahead || npuprof_npu_read_producer_(npu, q, producer) != NPUPROF_OK || *producer != was) return;
+    q->index.last += ahead;
+    *producer += ahead;
 }
 
 static bool npuprof_npu_begin_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q,
@@ -103,7 +120,10 @@ static bool npuprof_npu_begin_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q,
     reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
     if (reading->result == NPUPROF_ERR_NPU_RING)
         npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-    else if (came_round && reading->result == NPUPROF_OK)
+    else if (reading->result == NPUPROF_OK && npuprof_npu_is_numbered_slot_(q) &&
+             (came_round || !npuprof_npu_producer_period_(q)))
+        npuprof_npu_add_laps_(npu, q, &reading->producer);
+    if (came_round && reading->result == NPUPROF_OK)
         npuprof_npu_pass_period_(npu, q, &reading->producer);
     return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
 }

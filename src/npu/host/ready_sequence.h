@@ -7,12 +7,13 @@
 #include "laps.h"
 #include "ready.h"
 
-/* READY_SEQUENCE: an entry's field `sequence` shows its number, so it tells laps apart, too. */
+/* READY_SEQUENCE: an entry's field `sequence` shows its number, so it tells laps apart, too: with less than
+   32 bits, not how often the numbers came round. */
 
 static const char *npuprof_npu_check_sequence_(const npuprof_npu_queue_ *q)
 {
     const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
-    return numbers < q->is.count ? "cannot tell two laps of the ring apart: it needs more bits" : NULL;
+    return numbers / 2 < q->is.count ? "has no numbers for more than two laps: it needs more bits" : NULL;
 }
 
 /* What the number says that is in an entry where that one is expected. */
@@ -41,10 +42,9 @@ static uint64_t npuprof_npu_search_sequence_(npuprof_npu *npu, const npuprof_npu
         const volatile unsigned char *const after = npuprof_npu_entry_at_(q, i + 1);
         const uint64_t word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
         const uint64_t next = npuprof_npu_load_value_(npu, q, after, NPUPROF_NPU_AT_SEQUENCE_);
-        const uint64_t number = (word - q->is.sequence_first) & mask;
-        if (number % count != i || ((next - word) & mask) == 1 ||
-            npuprof_npu_is_blank_(npu, q, entry)) continue;
-        return number + 1;
+        if (((next - word) & mask) == 1 || npuprof_npu_is_blank_(npu, q, entry)) continue;
+        const uint64_t number = npuprof_npu_number_of_(q, word - q->is.sequence_first, i, count);
+        if (number != UINT64_MAX) return number + 1;
     }
     return 0;
 }
@@ -52,5 +52,17 @@ static uint64_t npuprof_npu_search_sequence_(npuprof_npu *npu, const npuprof_npu
 static npuprof_result npuprof_npu_find_sequence_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     q->next = npuprof_npu_search_sequence_(npu, q);
+    npuprof_npu_remember_(npu, q);
     return NPUPROF_OK;
+}
+
+/* If the device came round, a narrow number does not tell how often. */
+static bool npuprof_npu_begin_sequence_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                        npuprof_npu_reading_ *reading)
+{
+    if (npuprof_npu_came_round_(npu, q)) {
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+        npuprof_npu_pass_laps_(npu, q);
+    }
+    return npuprof_npu_begin_asked_(npu, q, reading);
 }

@@ -23,8 +23,8 @@ static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
       npuprof_npu_check_phase_, npuprof_npu_phase_period_, npuprof_npu_find_phase_, npuprof_npu_begin_phase_,
       npuprof_npu_copy_asked_, npuprof_npu_phase_is_there_, npuprof_npu_judge_phase_ },
     { NPUPROF_NPU_AT_SEQUENCE_, false, "is missing, which READY_SEQUENCE needs", false, false,
-      npuprof_npu_check_sequence_, npuprof_npu_no_period_, npuprof_npu_find_sequence_,
-      npuprof_npu_begin_asked_, npuprof_npu_copy_asked_, npuprof_npu_sequence_is_there_, NULL },
+      npuprof_npu_check_sequence_, npuprof_npu_sequence_period_, npuprof_npu_find_sequence_,
+      npuprof_npu_begin_sequence_, npuprof_npu_copy_asked_, npuprof_npu_sequence_is_there_, NULL },
 };
 NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] == NPUPROF_NPU_READY_COUNT_);
 
