@@ -83,6 +83,13 @@ class Power(unittest.TestCase):
         self.assertNotIn("resume", said)
         self.assertNotIn("ok, with", self.checked)
 
+    def test_resume_behind_the_submission(self):
+        """What the submitter does while its job waits in the queue, or runs, delays nothing."""
+        more = [(20006, 0, "app-70", ".....", f"rpm_resume: camera {FLAGS}"),
+                (20014, 0, "app-70", ".....", "rpm_return_int: rpm_resume+0x1b/0x70:camera ret=0")]
+        said, _ = self.run_of(more)
+        self.assertNotIn("resume", said)
+
     def rate(self, us, rate, before, device="fdab0000.npu"):
         return us, 1, "kworker-5", ".....", (f"devfreq_frequency: dev_name={device:<30} freq={rate:<12} "
                                              f"prev_freq={before:<12} load=42")

@@ -14,7 +14,10 @@ from npuprof.analysis.facts import Facts
 from npuprof.analysis.rules.finding import Missing
 from npuprof.analysis.rules.host import submissions
 from npuprof.merging.beside import loaded
+from npuprof.read import load
 from test_kernel_drivers import text
+from test_kernel_jobs import merged
+from test_kernel_power import job
 from test_kernel_waits import WAIT, switch
 
 HALF = ("device", None, 0.5)
@@ -240,6 +243,84 @@ class Word(unittest.TestCase):
         self.assertTrue(low - 1 <= truth() <= high + 1, (low, truth(), high))
         done = helpers.npuprof_py("check", "t.json", "--ftrace", "k.txt")
         self.assertIn("some kernels leave out switches from idle", done.stderr)
+
+
+class Doubts(unittest.TestCase):
+    """What a text of the kernel does not tell is not said with certainty."""
+
+    def seen(self, lines, head="", name="u"):
+        """(ftrace of the metadata, what report says, the rows of the table idle)."""
+        lines = lines if isinstance(lines, str) else text(*lines)
+        _, trace = merged(head + lines, name=name)
+        said = " ".join(helpers.npuprof_py("report", f"{name}.json").stdout.split())
+        return trace["metadata"]["npuprof"]["ftrace"], said, Facts(load(scratch() / f"{name}.json")).idle
+
+    def jobs(self, *numbers):
+        return [line for n in numbers for line in job(n, 10000 + 10000 * n)]
+
+    def test_lost_lines_are_no_spans(self):
+        lines = text(*self.jobs(*range(4))) + "CPU:1 [LOST 900 EVENTS]\n" + text(*self.jobs(*range(8, 12)))
+        told, said, idle = self.seen(lines)
+        self.assertEqual((told["lost"], told["holes"]), (900, 1))
+        self.assertIn("900 kernel events lost, in 1 hole:", said)
+        for wrong in ("spans are missing", "spans lost", "nothing lost"):
+            self.assertNotIn(wrong, said)
+        (since, until), = told["not_seen_ns"]
+        self.assertEqual(until - since, 50000000 - 3000)
+        # The gap of 49 ms lies in the hole: the device may have worked. Six others of 9 ms do not.
+        certain = sum(entry.certain for entry in idle.entries.values())
+        self.assertTrue(40000000 < certain < 6 * 9200000, certain)
+
+    def test_overwritten_lines_lie_before(self):
+        told, said, _ = self.seen(self.jobs(*range(8)), "# tracer: nop\n# entries-in-buffer/entries-written: "
+                                                        "64/100064   #P:2\n")
+        self.assertEqual((told["lost"], told["overwritten"]), (0, 100000))
+        self.assertIn("100000 kernel events were overwritten before the first line", said)
+        self.assertNotIn("missing (", said)
+
+    def test_job_without_an_end(self):
+        """The device may be busy with it to the end."""
+        hung = [line for line in job(4, 50000) if line[0] < 50500]
+        after = [(900000, 0, "app-70", ".....", "sched_waking: comm=b pid=9 prio=120 target_cpu=001")]
+        whole = self.seen(self.jobs(*range(4)) + after)[2]
+        told, said, idle = self.seen(self.jobs(*range(4)) + hung + after)
+        self.assertEqual(told["unended_ns"], [["npu", 40005000, 890000000]])
+        self.assertIn("1 job without an end", said)
+        # In order, it has ended when the next one of its lane does.
+        told = self.seen(self.jobs(*range(4)) + hung + self.jobs(5, 6) + after)[0]
+        self.assertEqual([ring for ring, *_ in told["unended_ns"]], ["npu"])
+        self.assertLess(told["unended_ns"][0][2], 60000000)
+        self.assertNotIn("without an end", self.seen(self.jobs(*range(4)))[1])
+        edges = [sum(entry.certain for key, entry in own.entries.items() if key[2] == "edge")
+                 for own in (whole, idle)]
+        self.assertLess(edges[1], 10000000, edges)
+
+    def test_interrupt_of_a_timer(self):
+        """A driver that polls: the end was asked for, so it came some time before."""
+        for name, by_timer in (("arch_timer", True), ("hrtimer", True), ("npu", False)):
+            lines = text(*self.jobs(*range(8))).replace("irq=45 name=npu", f"irq=45 name={name}")
+            _, trace = merged(lines, name="u")
+            ends = {event["args"]["end"] for event in trace["traceEvents"]
+                    if event.get("args", {}).get("stamp") == "kernel"}
+            self.assertEqual({"a timer led there" in end for end in ends}, {by_timer}, ends)
+
+    def test_perf_tells_no_losses(self):
+        lines = kernel_lines(self.jobs(*range(8)))
+        told, said, _ = self.seen(lines)
+        self.assertIsNone(told["lost"])
+        self.assertIsNone(told["error_ns"])
+        self.assertIn("nobody knows whether events were lost", said)
+        self.assertNotIn("nothing lost", said)
+        self.assertIn("taken for mono", merged(lines, name="u")[0])
+        self.assertIn("by mono; error at most", merged(lines, "--ftrace-clock", "mono", name="u")[0])
+        lost = "app 70/70 [000] 9.000000000: PERF_RECORD_LOST lost 7\n"
+        self.assertEqual(self.seen(lines + lost)[0]["lost"], 7)
+
+
+def kernel_lines(lines):
+    """The text of perf script."""
+    return "".join(f"{who.rpartition('-')[0]} {who.rpartition('-')[2]}/{who.rpartition('-')[2]} [{cpu:03}] "
+                   f"{us // 10**6}.{us % 10**6:06}000: sys:{what}\n" for us, cpu, who, _, what in lines)
 
 
 if __name__ == "__main__":

@@ -75,5 +75,8 @@ def analyse(facts):
             histogram += [(label, view, d, ns, pct(ns, length)) for d, ns in sorted(depth.items())
                           if d < DEEPEST]
     notes = [] if summary else ["no submissions: no arrow from a host span to an execution"]
+    ftrace = facts.trace.metadata.get("ftrace")
+    unended = ftrace.get("no_end_seen", 0) if isinstance(ftrace, dict) else 0
+    notes += [f"{unended} jobs without an end are not in it: it may be deeper"] * bool(unended)
     yield Table("depth", "Submissions in flight", SUMMARY, summary, notes)
     yield Table("depth_time", "Time at each number of submissions in flight", HISTOGRAM, histogram, [])

@@ -30,8 +30,9 @@ from 50 %, else unsure.
 from array import array
 from bisect import bisect_left
 
+from .. import loops
 from ..base.contract import INFERENCE, NULL, RECORD
-from ..tables.arithmetic import percentile, union
+from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
 from .figures import floor_of
 from .leaves import LOCKS, Leaves
@@ -88,23 +89,14 @@ class Idle:
         self.floor = dispatch_floor(self.jobs)
         self.arrivals, self.blockers = arrivals(facts.trace), blockers(facts.trace, self.jobs)
         self.lost = facts.lost_records
+        self.doubts = doubts(facts)
         self.errors_known = all(error != NULL for error in self.jobs.error)
         self.whole = None                # the entries of whole devices, by device
-        self.unseen = self._unseen()
         for device in range(len(self.jobs.devices)):
             own = self.jobs.queues_of[device]
             self._walk(device, -1, own)
             for q in own if len(own) > 1 else ():
                 self._walk(device, q, [q])
-
-    def _unseen(self):
-        """{device: [(since, until)]} in which it may have worked, by the kernel's text."""
-        kernel, found = self.trace.metadata.get("ftrace"), {}
-        for ring, since, until in (kernel.get("unseen") or ()) if isinstance(kernel, dict) else ():
-            for device, name in enumerate(self.jobs.devices):
-                if not ring or name == ring or name.startswith(f"{ring} (pid "):
-                    found.setdefault(device, []).append((since, until))
-        return {device: union(own) for device, own in found.items()}
 
     def _walk(self, device, queue, queues):
         """Finds the gaps of these queues and classifies them."""
@@ -165,6 +157,19 @@ class Idle:
 
     def pieces(self, a, b, i, j):
         """[(start, end, class, row of the host span or -1, certain ns, likely at most)] of [a, b)."""
+        found, job = self._pieces(a, b, i, j), j if j >= 0 else i
+        doubted = self.doubts.get(self.jobs.queue[job]) if job >= 0 else None
+        return [self._doubted(piece, doubted) for piece in found] if doubted else found
+
+    @staticmethod
+    def _doubted(piece, doubted):
+        """A piece without what is not certain in intervals, flat, in which nobody knows what ran."""
+        start, end, label, row, certain, capped = piece
+        ns = overlap(doubted, start, end)
+        return (start, end, label, row, max(0, certain - ns), capped or 2 * ns > end - start) if ns else piece
+
+    def _pieces(self, a, b, i, j):
+        """pieces() as the trace has them."""
         jobs = self.jobs
         before = 0
         if i >= 0 and jobs.end[i] == a:
@@ -293,9 +298,6 @@ class Idle:
         start, end, label, row, certain, capped = piece
         if self.trace.tool:                # nobody knows how far its clocks are off
             certain, capped = 0, True
-        unseen = self.unseen.get(self.key[0]) if certain else None
-        if unseen:
-            certain = max(0, certain - overlap(unseen, start, end))
         span = self.trace.names[self.trace.name[row]] if row >= 0 else ""
         key = (*self.key, label, span)
         entry = self.entries.get(key)
@@ -318,13 +320,29 @@ class Idle:
         return sum(e.total for _, e in found), sum(e.certain for _, e in found), found
 
 
-def overlap(intervals, start, end):
-    """ns that intervals, ascending and apart, have in common with one from start to end."""
-    n, common = max(0, bisect_left(intervals, (start,)) - 1), 0
-    while n < len(intervals) and intervals[n][0] < end:
-        common += max(0, min(end, intervals[n][1]) - max(start, intervals[n][0]))
-        n += 1
-    return common
+def doubts(facts):
+    """{queue: intervals, flat, in which a text of the kernel does not tell what its device did}: events were
+    lost, or a job has no end."""
+    about = facts.trace.metadata.get("ftrace")
+    about = about if isinstance(about, dict) else {}
+    found = {}
+    for q, queue in enumerate(facts.jobs.queues):
+        device = f"{facts.jobs.devices[queue.device]} "
+        rings = {ring for ring in about.get("rings", ()) if device.startswith(f"{ring} ")}
+        every = [*(about["not_seen_ns"] if rings else ()),
+                 *(own for ring, *own in about.get("unended_ns", ()) if ring in rings)]
+        if every:
+            found[q] = loops.merged(array("q", [ns for own in every for ns in own])).flat
+    return found
+
+
+def overlap(flat, start, end):
+    """ns of [start, end) that lie in intervals, flat and in order."""
+    k, ns = max(bisect_left(flat, start) // 2 * 2 - 2, 0), 0
+    while k < len(flat) and flat[k] < end:
+        ns += max(0, min(end, flat[k + 1]) - max(start, flat[k]))
+        k += 2
+    return ns
 
 
 def error_of(jobs, k):

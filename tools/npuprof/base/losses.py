@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What metadata.npuprof says was lost, by cause, and what to do about each cause."""
 
-PARTS = ("arguments", "notes", "ends", "kernel_events")    # of `lost`: no span or event of npuprof's
+PARTS = ("arguments", "notes", "ends")     # of `lost`: no span or event is missing for these
 LOST_SPANS = ("unplaced_spans", "ring_lost")    # counts in a clock_sync
 RING = "device_ring"       # in `lost`: the same losses as ring_lost of all devices together
 # The causes in clock_sync.records: (what they are, what to do).
@@ -78,8 +78,11 @@ def lost_by_cause(about):
 
 
 def are_known(about):
-    """True: somebody counted what was lost. Of other tools' traces, and of a CSV, nobody did."""
-    return isinstance(about.get("lost"), dict) or bool(lost_by_cause(about))
+    """True: somebody counted what was lost. Of other tools' traces, and of a CSV, nobody did; nor of a text
+    of the kernel that does not tell it."""
+    ftrace = about.get("ftrace")
+    told = not isinstance(ftrace, dict) or ftrace.get("lost", 0) is not None
+    return told and isinstance(about.get("lost"), dict) or bool(lost_by_cause(about))
 
 
 def records_lost(causes):

@@ -114,7 +114,11 @@ def clock_of(text, said=None, part=None):
     if said == "x86-tsc":
         return Clock(by_ticks(text, part), 0, said)
     shift = part.boot - part.about.get("start_monotonic_ns", 0) if part and said != "boot" else 0
-    return Clock((lambda ns: ns + shift) if shift else None, 0, said or "mono")
+    convert = (lambda ns: ns + shift) if shift else None
+    if not said and form_of(text) == "perf":
+        return Clock(convert, None, "perf's clock, taken for mono: nothing says so; record with "
+                                    "`perf record -k mono` and say --ftrace-clock mono")
+    return Clock(convert, 0, said or "mono")
 
 
 def by_ticks(text, part):

@@ -22,8 +22,8 @@ TIMER = re.compile(r"hrtimer=\S+ function=(\S+(?: \[\w+\])?)")
 SOFT = re.compile(r"vec=(\d+)(?: \[action=(\w+)\])?")
 LEADS = "HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"    # softirqs that finish an interrupt's work
 UNNAMED = "an interrupt"         # the flags say so, and no line says which
-OF_TIMER = re.compile(r"timer|^hpet|mct_tick")      # names of interrupts that a clock asked for
 A_TIMER = "a timer"              # how the name of such a Context begins
+OF_TIMERS = re.compile(r"(?:.*[_-])?(?:hr)?timer\d*|hpet\d*|twd")    # interrupts of clocks and of no device
 HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
 BEHIND_NS = 20000                # an interrupt that comes so soon when another one returned may have waited
@@ -221,7 +221,7 @@ class Contexts:
     def irq_entry(self, event):
         found = IRQ.match(event.text)
         name = f"interrupt {found[1]} ({found[2]})" if found and found[2] else "interrupt without a name"
-        if found and OF_TIMER.search(found[2] or ""):
+        if found and found[2] and OF_TIMERS.fullmatch(found[2]):
             name = f"{A_TIMER} ({name})"
         self.stacks[event.cpu].append((self.opened(event, name), False))
 

@@ -59,20 +59,21 @@ class Jobs:
     def __init__(self, contexts, submitters):
         self.contexts, self.submitters = contexts, submitters
         self.open, self.finished, self.counts, self.strange, self.shared = {}, [], Counter(), [], set()
+        self.gone = []                   # jobs whose end was not seen, which are not open any more
         self.doubted = set()             # keys that two open jobs had, so whose end it is nobody knows
         self.fifo = set()                # keys that several jobs may have
 
     def hole(self):
         """Events were lost: of which of them is the next end of a key of several jobs nobody knows."""
         for key in self.fifo:
-            self.counts["no end seen"] += len(self.open.pop(key, ()))
+            self.gone += self.open.pop(key, ())
         self.fifo.clear()
 
     def submitted(self, key, job, many=False):
         """Opens a job. A key that is open already belongs to a job whose end was not seen."""
         own = self.open.setdefault(key, [])
         if own and not many:
-            self.counts["no end seen"] += len(own)
+            self.gone += own
             own.clear()
             self.doubted.add(key)
         if many:
@@ -122,11 +123,12 @@ class Jobs:
     def finish(self, holes, lanes):
         """Counts what is open at the end, and returns the Spans of all others by Lane. holes: [(since,
         until)] in which events were lost; lanes: number of a Lane -> what else is known of it."""
-        self.counts["no end seen"] += sum(map(len, self.open.values()))
+        self.gone += [job for own in self.open.values() for job in own]
+        self.counts["no end seen"] += len(self.gone)
         ends = self.strange + [job.done for job in self.finished if job.doubted]
         unseen = Unseen(apart(holes), apart(holes + [(ns, ns) for ns in ends]), self.shared)
         rings, unfinished = {}, [job for own in self.open.values() for job in own]
-        for job in self.finished + unfinished:
+        for job in self.finished + self.gone:
             # Why: the line that ended this one and that of the other's begin may be among the lost ones.
             job.doubted |= job.reused and job.done is not None and in_hole(unseen.holes, job.arm, job.done)
             if job.lane is not None:
@@ -142,6 +144,23 @@ class Jobs:
             for span in settled(own, late, unseen):
                 found.setdefault(span.job.lane, []).append(span)
         return found
+
+    def without_end(self, last):
+        """ring -> the intervals in which jobs may have run whose end was not seen. last: ns of the last
+        event."""
+        behind, found = {}, {}           # Lane -> [(-submit, first end of those submitted then or later)]
+        for job in sorted(self.finished, key=lambda job: -job.submit):
+            own = behind.setdefault(job.lane, [])
+            own.append((-job.submit, min(job.done, own[-1][1] if own else last)))
+        for job in self.gone:
+            own = behind.get(job.lane, ()) if job.in_order else ()
+            n = bisect.bisect_left(own, (-job.submit,))
+            # Why: in order, it has ended before the next one of its lane does.
+            until = own[n - 1][1] if n else last
+            since = job.submit if job.low is None else job.low
+            if job.lane is not None and since < until:
+                found.setdefault(job.lane.ring, []).append((since, until))
+        return {ring: apart(own) for ring, own in found.items()}
 
 
 def bracket(job):

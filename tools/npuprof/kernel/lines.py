@@ -61,8 +61,8 @@ class KernelText:
     ticks: its trace_clock was x86-tsc. convert: what turns stamps into ns, None: nothing.
 
     After items(): how many events there are and of which CPUs, how coarse their times are (quantum_ns), how
-    many were lost in which holes, how many were overwritten before the first one, how many are earlier than
-    the one before them (backwards), and which lines were left out."""
+    many were lost in which holes (tells_lost: False, if nobody knows), how many were overwritten before the
+    first one, how many are earlier than the one before them (backwards), and which lines were left out."""
 
     def __init__(self, path, ticks=False):
         self.path, self.ticks, self.convert = path, ticks, None
@@ -73,6 +73,7 @@ class KernelText:
         """Forgets what items() counted."""
         self.count, self.cpus, self.malformed, self.left_out = 0, set(), [], 0
         self.holes, self.lost, self.uncounted, self.overwritten = 0, 0, 0, 0
+        self.tells_lost = True           # the text would say that events were lost
         self.first_ns = self.last_ns = None
         self.backwards = 0
 
@@ -101,7 +102,7 @@ class KernelText:
     def items(self):
         """Yields Events and Holes. A Hole comes right before the next event of its CPU."""
         self.reset()
-        match, last, waiting, convert = None, {}, {}, self.convert
+        match, last, waiting, convert, told = None, {}, {}, self.convert, False
         seen, backwards, before = 0, 0, None
         for number, line in enumerate(self.lines(), 1):
             found = match(line) if match else None
@@ -123,6 +124,7 @@ class KernelText:
                 ns = convert(ns)
             if name is None:
                 waiting.setdefault(cpu, []).append(int(found["lost"]))
+                told = True
                 continue
             if waiting and cpu in waiting:
                 yield self.hole(cpu, last.get(cpu), ns, waiting.pop(cpu))
@@ -138,6 +140,8 @@ class KernelText:
             yield Event(ns, cpu, int(tid), int(tgid) if tgid and tgid.isdigit() else None, comm.rstrip(),
                         flags or "", system or "", name, text or "")
         self.cpus, self.count, self.backwards, self.last_ns = set(last), seen, backwards, before
+        # Why: perf leaves them out without --show-lost-events.
+        self.tells_lost = told or self.form != "perf"
         for cpu, counts in waiting.items():
             yield self.hole(cpu, last.get(cpu), self.last_ns, counts)
 
@@ -161,11 +165,6 @@ class KernelText:
                 return name, form.fullmatch
         raise Refused(f"{self.path}:{number}: no line of ftrace: {line[:60]!r}; give the text of tracefs, of "
                       "`trace-cmd report` or of `perf script --ns`, or a trace.dat")
-
-    @property
-    def tells_losses(self):
-        """False: the text would not show it if events were lost. perf script leaves its lines of that out."""
-        return self.form != "perf" or self.lost + self.uncounted > 0
 
     def leave_out(self, number, line):
         self.left_out += 1

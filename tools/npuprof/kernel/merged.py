@@ -22,6 +22,7 @@ from .waits import chain, sentence
 from .witness import Witness
 
 CAT = KERNEL.encode()
+MOST = 4096                      # intervals that the metadata hold
 SPAN = re.compile(rb',"tid":(\d+),"ts":(\d+\.\d{3}),"dur":(\d+\.\d{3})')
 
 
@@ -263,13 +264,14 @@ class Kernel:
                            "cpus": len(text.cpus), "clock": self.clock.how, "error_ns": self.error(),
                            "jobs": len(self.jobs), "no_begin_seen": counts["no begin seen"],
                            "no_end_seen": counts["no end seen"], "left_out": text.left_out,
-                           "overwritten": text.overwritten, "holes": text.holes, "notes": self.notes,
-                           "tells_losses": text.tells_losses,
-                           "unseen": [[ring, *(ns + self.shift - self.base for ns in times)]
-                                      for ring, *times in self.witness.unseen]}
-        lost = text.lost + text.uncounted              # overwritten ones are of before the text
-        if lost:
-            about["lost"]["kernel_events"] = about["lost"].get("kernel_events", 0) + lost
+                           "overwritten": text.overwritten, "holes": text.holes,
+                           # Why not in `lost`: these are lines of the kernel and no spans.
+                           "lost": text.lost + text.uncounted if text.tells_lost else None,
+                           "not_seen_ns": self.placed(self.witness.holes),
+                           "rings": sorted({lane.ring for lane in self.witness.spans}),
+                           "unended_ns": [[ring, *pair] for ring, own in sorted(self.witness.unended.items())
+                                          for pair in self.placed(own)],
+                           "notes": [*self.doubts(), *self.notes]}
         rings = {}
         for lane, spans in self.witness.spans.items():
             rings.setdefault(lane.ring, []).extend(spans)
@@ -277,6 +279,31 @@ class Kernel:
                 "causality_violations": 0}
         about["devices"] += [{"name": ring, "clock_sync": sync | {"max_error_ns": self.errors(spans)}}
                              for ring, spans in sorted(rings.items())]
+
+    def placed(self, intervals):
+        """Intervals of the kernel's clock on the common timeline. Of very many, some are joined."""
+        while len(intervals) > MOST:
+            intervals = [(pair[0][0], pair[-1][1])
+                         for pair in (intervals[n:n + 2] for n in range(0, len(intervals), 2))]
+        return [[since + self.shift - self.base, until + self.shift - self.base]
+                for since, until in intervals]
+
+    def doubts(self):
+        """Yields what the text does not tell."""
+        text, unended = self.text, self.witness.counts["no end seen"]
+        if not text.tells_lost:
+            yield ("text of perf script: nobody knows whether events were lost; "
+                   "write it with `perf script --ns --show-lost-events`")
+        elif text.lost or text.uncounted:
+            yield (f"{'at least ' * bool(text.uncounted)}{text.lost + text.uncounted} kernel events lost, "
+                   f"in {text.holes} hole{'s' * (text.holes > 1)}: jobs and waits may be missing there, and "
+                   "idle times in them are not certain")
+        if text.overwritten:
+            yield (f"{text.overwritten} kernel events were overwritten before the first line: what was "
+                   "before is not in the text")
+        if unended:
+            yield (f"{unended} job{'s' * (unended > 1)} without an end: not drawn, and not in the depth; "
+                   "idle times are not certain where it may have run")
 
     def error(self):
         """ns that its stamps may be off the common timeline; None: not known."""
@@ -286,8 +313,7 @@ class Kernel:
     def sentences(self):
         """Yields what the user should know of it."""
         text, counts = self.text, self.witness.counts
-        lost = f"{text.lost} lost" if text.tells_losses else (
-            "what was lost is not known: perf tells it with `perf script --ns --show-lost-events`")
+        lost = f"{text.lost} lost" if text.tells_lost else "whether events were lost is not known"
         if text.uncounted:
             lost += f", and in {text.uncounted} places nobody knows how many"
         if text.overwritten:
@@ -304,6 +330,7 @@ class Kernel:
         if text.left_out > len(text.malformed):
             yield f"{text.left_out - len(text.malformed)} more lines left out"
         yield from self.witness.notes
+        yield from self.doubts()
         yield from self.notes
 
 

@@ -98,9 +98,15 @@ class Power:
                 resumes.setdefault(call.tid, []).append(call)
         for span in spans if resumes else ():
             job = span.job
-            until = span.start if job.high is None else max(span.start, job.high)
+            if span.start_why == "start by order":
+                continue                       # it waited for the job before
+            latest = span.start if job.high is None else max(span.start, job.high)
             own = []
-            for calls in [resumes.get(tid, ()) for tid in {job.tid, job.runner}]:
+            for tid in {job.tid, job.runner}:
+                calls, until = resumes.get(tid, ()), latest
+                # Why: what the submitter does behind the submission holds no job back.
+                if tid != job.runner and not job.own:
+                    until = min(until, job.submit)
                 n = bisect_right(calls, job.arm, key=lambda call: call.end)
                 # Why the next, too: a call that begins earlier may end behind those that it makes.
                 while n < len(calls) and min(call.start for call in calls[n:n + 2]) < until:

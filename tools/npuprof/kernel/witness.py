@@ -19,7 +19,8 @@ class Witness:
     power     a Power
     names     Names of threads
     counts    Counter of edge jobs: "no begin seen", "no end seen"
-    unseen    [(ring, since, until)] in which a device may have worked unseen; ring "": each of them
+    holes     [(since, until)] in which events were lost
+    unended   ring -> [(since, until)] in which a job may have run whose end was not seen
     notes     sentences for the user"""
 
     def __init__(self, text, patterns, marked=()):
@@ -30,7 +31,7 @@ class Witness:
         self.contexts = Contexts(self.waits.off, self.names)
         self.jobs = Jobs(self.contexts, wanted)
         self.fences, self.power = Fences(self.jobs), Power()
-        self.counts, self.spans, self.unseen = self.jobs.counts, {}, []
+        self.counts, self.spans, self.holes, self.unended = self.jobs.counts, {}, [], {}
 
     def read(self):
         """Reads the text once. Returns self."""
@@ -55,11 +56,10 @@ class Witness:
         for thread in self.contexts.threads.values():
             self.contexts.at_end(thread, self.waits.last)
         self.waits.settle(apart(holes) if self.contexts.running else None, self.names)
+        self.holes = apart(holes)
         self.jobs.forget(self.fences.wrong())
         self.spans = self.jobs.finish(holes, self.fences.known())
-        self.unseen = [("", *hole) for hole in apart(holes)]
-        self.unseen += [(job.lane.ring, job.submit, self.waits.last)
-                        for own in self.jobs.open.values() for job in own if job.lane is not None]
+        self.unended = self.jobs.without_end(self.waits.last)
         self.counts["no begin seen"] += self.fences.edge_jobs()
         self.counts += {}
         self.note()

@@ -85,11 +85,7 @@ def lost(facts):
     """What was lost, in words."""
     count, arguments = facts.headline["lost"], facts.losses.get("arguments")
     what = "spans and entries of rings" if ring_causes(facts.losses) else "spans"
-    kernel, text = facts.losses.get("kernel_events"), facts.trace.metadata.get("ftrace")
     said = [f"{count} {what} lost"] * bool(count) + [f"{arguments} arguments lost"] * bool(arguments)
-    said += [f"{kernel} events of the kernel lost"] * bool(kernel)
-    if isinstance(text, dict) and text.get("tells_losses") is False:
-        said.append("losses of the kernel's events not known")
     if said:
         return "; ".join(said)
     # Why nothing beside a diagnosis: it may be about what is missing and was not counted.

@@ -3,9 +3,9 @@
 
 A process "/device:KIND:N" is a device. Its line "XLA Modules" has the executions, and "XLA Ops" the
 instructions inside. Why they are numbered here: a run_id also counts runs of other devices. Each line
-"Stream #N" is a queue, and each of its spans a job; where a device has such lines, those two are derived from
-them. What repeats a device's work, by module, step, scope or source, or says what runs beside it, stands
-beside it.
+"Stream #N" is a queue, and each of its spans a job. From such lines XLA derives modules and operators: they
+repeat the work then. What repeats a device's work, also by step, scope or source, or says what runs beside
+it, stands beside it.
 """
 
 import re
