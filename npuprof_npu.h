@@ -4981,8 +4981,8 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_period_(const npuprof_npu_queu
     return mask < UINT32_MAX ? mask + 1 : 0;
 }
 
-/* The least number whose low bits are these, by a sequence, and that divided by `step` leaves as much as
-   `place`; UINT64_MAX: there is none. */
+/* The least entry number that a sequence shows as `low`, and that has the same remainder by `step` as
+   `place`. UINT64_MAX: there is none. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_number_of_(const npuprof_npu_queue_ *q, uint64_t low, uint64_t place,
                                        uint64_t step)
 {

@@ -81,7 +81,8 @@ static inline uint64_t npuprof_clock_fast_(void)
 
 /* The clock, read where it stands in the program: what was loaded before came before it, what is loaded later
    comes after it. For bounds and brackets; a record takes npuprof_clock_(), some 10 ns cheaper.
-   Why: a thread that sees what another one has recorded could else read an earlier time than is in that. */
+   Why: a CPU may read its clock before an earlier load is done. A thread that has seen another's record would
+   then take a time before that of the record. */
 static NPUPROF_NOINLINE_ uint64_t npuprof_clock_in_order_(void)
 {
     NPUPROF_CLOCK_FENCE_();

@@ -72,7 +72,8 @@ static void *mark(void *unused)
     return unused;
 }
 
-/* Why so many rounds: without a fence a CPU read its clock too early in 4 of a million. */
+/* Without the fences it fails in some runs only, by how the two CPUs lie; compile/test_instructions fails in
+   each. */
 static void clock_of_two(void)
 {
     pthread_t thread;
