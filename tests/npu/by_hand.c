@@ -166,6 +166,19 @@ static void host_stamps(void)
     CHECK_INT(records(t, "lost_stamps"), 2);
 }
 
+/* Whether a span is where it truly was, in times of npuprof_now_ns(), within its error and that of the
+   trace's own clock. Why no span of the host beside it: that one's clock has an error that nobody states. */
+static bool is_within(json_node *t, json_node *span, int64_t start, int64_t end)
+{
+    json_node *const bound = json_get(span, "args.error_ns");
+    const int64_t zero = json_int(json_get(t, "metadata.npuprof.start_unix_ns"));
+    const int64_t clock = json_int(json_get(t, "metadata.npuprof.clock.error_ns"));
+    if (!bound || json_int(bound) <= 0) return false;
+    const int64_t error = json_int(bound) + clock;
+    return llabs(trace_start(span) - (start - zero)) <= error &&
+           llabs(trace_end(span) - (end - zero)) <= error;
+}
+
 /* A driver that knows a duration alone, and notices the end late by a time that it does not know. */
 static void noticed_late(void)
 {
@@ -181,17 +194,12 @@ static void noticed_late(void)
         const int64_t now = npuprof_now_ns();
         const int64_t start = now - (end[i] - begin[i]);
         CHECK(npuprof_npu_complete_host(&npu, i + 1, 0, "late", NULL, start, now, PROF_NO_ARGS, true));
-        npuprof_span("host", "test", "truth", begin[i], end[i], PROF_NO_ARGS);
     }
     json_node *t = written();
     for (unsigned i = 0; i < 300; i++) {
-        json_node *e = device_span(t, "late", i), *truth = trace_event(t, "X", "truth", i);
-        CHECK_STOP(e && truth);
-        json_node *bound = json_get(e, "args.error_ns");
-        CHECK_STOP(bound != NULL);
-        const int64_t error = json_int(bound);
-        outside += llabs(trace_start(e) - trace_start(truth)) > error ||
-                   llabs(trace_end(e) - trace_end(truth)) > error;
+        json_node *e = device_span(t, "late", i);
+        CHECK_STOP(e != NULL);
+        outside += !is_within(t, e, begin[i], end[i]);
     }
     CHECK_UINT(outside, 0);
 }
@@ -207,6 +215,7 @@ static int64_t work(unsigned i)
 static void told_times(void)
 {
     enum { JOBS = 240 };
+    static int64_t from[JOBS + 1], to[JOBS + 1];
     char name[20];
     open_npu();
     for (unsigned i = 1; i <= JOBS; i++) {
@@ -214,7 +223,7 @@ static void told_times(void)
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, { npuprof_npu_set_job(&npu, i); });
         const int64_t before = work(i), start = work(i + 3), end = work(i + 5), noticed = work(i + 7);
         snprintf(name, sizeof name, "told %u", i);
-        npuprof_span("host", "test", "truth", start, end, PROF_NO_ARGS);
+        from[i] = start, to[i] = end;
         if (i % 4 == 1) {
             CHECK(npuprof_npu_complete_host(&npu, i, 0, name, NULL, i & 8 ? before : end, noticed,
                                             PROF_NO_ARGS, true));
@@ -230,11 +239,9 @@ static void told_times(void)
     json_node *t = written();
     for (unsigned i = 1; i <= JOBS; i++) {
         snprintf(name, sizeof name, "told %u", i);
-        json_node *span = device_span(t, name, 0), *truth = trace_event(t, "X", "truth", i - 1);
-        CHECK_STOP(span && truth);
-        const int64_t error = arg(span, "error_ns");
-        CHECK(error > 0 && llabs(trace_start(span) - trace_start(truth)) <= error);
-        CHECK(llabs(trace_end(span) - trace_end(truth)) <= error);
+        json_node *span = device_span(t, name, 0);
+        CHECK_STOP(span != NULL);
+        CHECK(is_within(t, span, from[i], to[i]));
     }
 }
 

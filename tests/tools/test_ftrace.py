@@ -87,10 +87,11 @@ class Ftrace(unittest.TestCase):
                 done = self.merge("one.json", "--ftrace", "k.txt", "--ftrace-clock", clock, "-o", "k.pftrace")
                 expected = [ns // unit * unit + boot - start for ns in times[:5]]
                 self.check(pftrace.read((scratch() / "k.pftrace").read_bytes()), expected)
-                said = done.stdout.splitlines()[-1]
+                *_, said, lost = done.stdout.splitlines()
                 self.assertIn("5 events of 2 CPUs", said)
                 self.assertIn(f"error at most {self.about['clock']['error_ns'] + unit} ns", said)
                 self.assertIn("12 lost", said)
+                self.assertIn("12 kernel events lost, in 1 hole", lost)
 
     def test_ticks(self):
         clock = self.about["clock"]
