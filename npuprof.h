@@ -7571,6 +7571,18 @@ NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us)
 /* Names the calling thread; never 0. */
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
+/* Whether that frame is on the stack that its thread was born with, for sure: a thread's name is the
+   address above its stack, the first one has the program's name above it. A large stack may hold more. */
+NPUPROF_OWN_ static bool npuprof_os_is_own_stack_(const void *frame)
+{
+#ifdef __linux__
+    const uintptr_t at = (uintptr_t)frame;
+    return npuprof_os_me_() - at < 64 << 10 || (uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20;
+#else
+    return (void)frame, false;
+#endif
+}
+
 /* Lets other threads run. */
 NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 
@@ -8332,6 +8344,7 @@ NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us) { Sleep((us + 999) / 1000)
 NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
+NPUPROF_OWN_ static bool npuprof_os_is_own_stack_(const void *frame) { return (void)frame, false; }
 NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_os_usage_(uint64_t used[3]) { return (void)used, false; }
 NPUPROF_OWN_ static bool npuprof_os_is_gone_(uint32_t tid) { return (void)tid, false; }
 
@@ -10630,7 +10643,7 @@ static struct {
 
 /* A list of categories. */
 typedef struct npuprof_record_list_ {
-    int mode;                      /* 0 all, 1 only these, -1 all but these */
+    int mode;                      /* 0 all, 1 only these, -1 all but these. Atomic */
     char words[256];               /* with commas between */
     uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Atomic */
 } npuprof_record_list_;
@@ -10714,14 +10727,21 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_look_aro
     NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, has_chunk);)
 }
 
-/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
-   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
-   need not share a counter. */
+/* So many spans may be open in a slot: a fresh chunk holds them, two units each, and one more record. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return (npuprof_arena_.units + 1) / 2 - 2; }
+
+NPUPROF_OWN_ static inline bool npuprof_record_is_deep_(const npuprof_slot_ *slot)
+{
+    return (uint32_t)(slot->top - slot->open) >= npuprof_record_depth_();
+}
+
+/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. Why in the slot:
+   threads in a full arena need not share a counter. */
 NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_record_look_around_(slot, false);
-    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    if (npuprof_record_is_deep_(slot)) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
         npuprof_count_lost_(NPUPROF_LOST_READING, 1);
     else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
@@ -10780,16 +10800,16 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_recor
         if (bytes != length || memcmp(word, category, bytes) != 0) continue;
         const uint32_t seen = NPUPROF_LOAD_(&list->seen);
         if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
-        return list->mode > 0;
+        return NPUPROF_LOAD_(&list->mode) > 0;
     }
-    return list->mode < 0;
+    return NPUPROF_LOAD_(&list->mode) < 0;
 }
 
 /* Is this category to be recorded? */
 NPUPROF_OWN_ static inline bool npuprof_record_category_passes_(const char *category)
 {
     npuprof_record_list_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_categories_);
-    return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
+    return !list || NPUPROF_LOAD_(&list->mode) == 0 || npuprof_record_list_passes_(list, category);
 }
 
 #ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
@@ -10869,20 +10889,21 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
 /* ---- Spans that were left behind
 
    longjmp() over a scope, or a child of vfork() that ends in one, leaves it open, and nothing ends it if no
-   span is around it. When the place for open spans fills up, those that lie deeper in the stack than who
-   begins a span now are over. How deep a span lies is noted above the first eighth of that place only: there
-   all begins take the slow path (the slot's `end` says where). The notes are in the half of slot.open that
-   tokens do not reach; the first word of it is up to which open span there are none.
-   Why only then, and only a long row of them near by: a thread may have several stacks, of coroutines or
-   signal handlers, and what lies on another one is not over. */
+   span is around it. When half of the place for open spans is full, those that lie deeper in the stack than
+   who begins a span now are over. How deep a span lies is noted behind the first eighth of that place, at
+   the latest behind two thirds: there all begins take the slow path (the slot's `end` says where). The notes
+   are in the half of slot.open that tokens do not reach; the first word of it is up to which open span there
+   are none.
+   Why not by the depth alone: a thread may have several stacks, of coroutines or signal handlers, and what
+   lies on another one is not over. So who begins must be on the stack that the thread was born with. Else a
+   long row must end in the frame and call site that now begin again. Why no short one: compilers make a few
+   copies of a recursive function in one frame. */
 
 /* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
 enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
+enum { NPUPROF_RECORD_COPIES_ = 10u };       /* more of a function than a compiler makes in one frame */
 #define NPUPROF_RECORD_HERE_(local, exact) \
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
-
-/* So many spans may be open in a slot. */
-NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return (npuprof_arena_.units + 1) / 2 - 2; }
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 NPUPROF_OWN_ static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
@@ -10902,9 +10923,12 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_here_(const void *frame, bool
 NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t units)
 {
     npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_arena_.units;
-    const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
-    const size_t free_units = depth >= noted ? 0 : most - noted - 2, room = (size_t)(end - slot->cursor);
+    const size_t room = (size_t)(end - slot->cursor);
     if (room < units) return NULL;
+    const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
+    /* Why a third: then a chunk takes the slow path for this twice. A small one may more often. */
+    const size_t unnoted = most < 128 ? noted : (npuprof_arena_.units + 2) / 3;
+    const size_t free_units = depth >= noted ? 0 : unnoted - depth;
     npuprof_token_ *const none = npuprof_record_note_(slot, 0);
     if (free_units) *none = UINT32_MAX;
     else if (*none > depth) *none = (npuprof_token_)depth;
@@ -10938,25 +10962,26 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot,
 NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
                                                                   uint32_t here, uint64_t now)
 {
-    const uint32_t most = npuprof_record_depth_();
-    const uint32_t none = *npuprof_record_note_(slot, 0);
-    uint32_t depth = (uint32_t)(slot->top - slot->open), last = depth;
+    const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
+    const bool is_own = npuprof_os_is_own_stack_(NPUPROF_FRAME_(none));
+    uint32_t sure = depth, row = depth;      /* up to which open span it is so */
     bool doubtful = false;
-    for (uint32_t at = depth; at > none && at <= most && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
+    for (uint32_t at = depth; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
         const uint32_t note = *npuprof_record_note_(slot, at);
         const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
-        const int32_t slack = here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
+        /* Why exact: each span of a call site takes the same way through this library. */
+        const bool is_it = npuprof_record_site_of_(slot, slot->open + at) == site;
+        const int32_t slack = is_it || here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
         const bool same = deeper <= slack && deeper >= -slack;
         if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
         /* In one frame, a scope that begins again is over, with all that began since. Another one may be
            around the new one, and then so may be what lies below it. */
-        const bool again = same && npuprof_record_site_of_(slot, slot->open + at) == site;
-        doubtful = (doubtful || same) && !again;
-        if (!doubtful) depth = at - 1;
+        doubtful = doubtful || same;
+        if (is_own && !doubtful) sure = at - 1;
+        if (same && is_it) row = at - 1;
     }
-    /* Why fewer where many have no note: there is room for no more. */
-    if (last - depth < npuprof_min_(most / 4, (most - npuprof_min_(none, most)) / 2)) return;
-    for (; last > depth; last--) {
+    if (depth - row >= (is_own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4)) sure = row;
+    for (uint32_t last = depth; last > sure; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
         slot->top--;
@@ -11050,9 +11075,8 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot
 {
     npuprof_token_ *const top = slot->top;
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    const uint32_t depth = (uint32_t)(top + 1 - slot->open), most = npuprof_record_depth_();
-    if (depth > most / 8 && depth <= most)
-        *npuprof_record_note_(slot, depth) = here;
+    const uint32_t depth = (uint32_t)(top + 1 - slot->open);
+    if (depth > npuprof_record_depth_() / 8) *npuprof_record_note_(slot, depth) = here;
     top[1] = NPUPROF_CLOCK_IS_FAST_() ? token : token | NPUPROF_TOKEN_SLOW_;
     slot->top = top + 1;
     if (NPUPROF_RECORD_WATCHES_()) npuprof_record_mark_watched_(slot, u);
@@ -11073,12 +11097,12 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_
     return token;
 }
 
-/* Before a span begins: is the place for open spans nearly full? */
-NPUPROF_OWN_ static inline void npuprof_record_make_room_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint32_t here)
+/* Before a span begins: whether one more may be open. */
+NPUPROF_OWN_ static inline bool npuprof_record_make_room_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint32_t here)
 {
-    const uint32_t depth = (uint32_t)(slot->top - slot->open);
-    if (NPUPROF_UNLIKELY_(depth > npuprof_record_depth_() / 4 * 3))
+    if (NPUPROF_UNLIKELY_((uint32_t)(slot->top - slot->open) > npuprof_record_depth_() / 2))
         npuprof_record_sweep_(slot, id, here, now);
+    return !npuprof_record_is_deep_(slot);
 }
 
 /* Begins a span. 0: it did not fit, which is counted. */
@@ -11088,7 +11112,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_a
 {
     const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
     const npuprof_record_new_ r = npuprof_record_of_(NPUPROF_END_OPEN_, keys, args);
-    npuprof_record_make_room_(slot, id, now, here);
+    if (!npuprof_record_make_room_(slot, id, now, here)) return npuprof_record_count_full_(slot), 0;
     npuprof_unit_ *const u = npuprof_record_emit_(slot, id, now, &r);
     return u ? npuprof_record_push_span_(slot, u, here) : 0;
 }
@@ -11097,8 +11121,8 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_a
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_at_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
                                                            uint32_t here)
 {
-    npuprof_record_make_room_(slot, id, now, here);
-    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1, now);
+    const bool fits = npuprof_record_make_room_(slot, id, now, here);
+    npuprof_unit_ *const u = fits ? npuprof_record_reserve_(slot, 1, now) : NULL;
     if (!u) {
         npuprof_record_count_full_(slot);
         return 0;
@@ -12968,7 +12992,7 @@ static struct {
     uintptr_t telling;             /* the thread that is in it, 0: none */
     uint32_t told;                 /* what it was told last */
     uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
-    bool started;                  /* npuprof_start() was called */
+    uint32_t started;              /* 1: npuprof_start() was called. Atomic */
 } npuprof_control_;
 
 enum { NPUPROF_CONTROL_LISTS_ = 4 };
@@ -13152,7 +13176,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
         return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_control_.level, level);
-    npuprof_control_.started = true;
+    NPUPROF_STORE_(&npuprof_control_.started, (uint32_t)1);
     (void)npuprof_resume();
     npuprof_control_set_gate_();
     npuprof_control_tell_();
@@ -13240,7 +13264,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     const uint32_t number = (NPUPROF_ADD_(&npuprof_control_lists_.count, 1) + 1) % NPUPROF_CONTROL_LISTS_;
     npuprof_record_list_ *const next = &npuprof_control_lists_.last[number];
     memcpy(next->words, words, strlen(words) + 1);
-    next->mode = mode;
+    NPUPROF_STORE_(&next->mode, mode);
     NPUPROF_STORE_(&next->seen, 0);
     NPUPROF_STORE_RELEASE_(&npuprof_record_categories_, next);
     NPUPROF_STORE_(&npuprof_control_lists_.from[0], 0);
@@ -13584,6 +13608,15 @@ NPUPROF_OWN_ static bool npuprof_path_insert_(npuprof_path_ *path, const char *t
     return true;
 }
 
+/* Inserts what tells the n-th file of this process from others that would have one path; n 0: nothing. */
+NPUPROF_OWN_ static bool npuprof_path_insert_own_(const npuprof_header_ *h, npuprof_path_ *path, unsigned n)
+{
+    char suffix[40] = "";
+    if (n == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
+    else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", (unsigned)h->pid, n);
+    return npuprof_path_insert_(path, suffix);
+}
+
 /* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on;
    *aside is that name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
 NPUPROF_OWN_ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
@@ -13601,23 +13634,23 @@ NPUPROF_OWN_ static int npuprof_path_move_aside_(const npuprof_path_ *path, npup
 }
 
 /* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
-   new name, "" if there was none, and its mode is taken. Where a running process uses it, the new file has
-   the pid in its name; with `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
+   new name, "" if there was none, and its mode is taken. Where a running process uses it, or this one for
+   another arena, the new file has the pid in its name, then a number, too; with `apart`, in the child of a
+   fork, always. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
-    char suffix[16];
+    unsigned own = apart;
     aside->text[0] = 0;
-    snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_path_expand_(h, pattern, n, path)) return EINVAL;
-        if (apart && !path->is_own && !npuprof_path_insert_(path, suffix)) return EINVAL;
+        if (!npuprof_path_insert_own_(h, path, path->is_own && own == 1 ? 0 : own)) return EINVAL;
         int error = npuprof_os_create_(path->text, fd);
         if (!error && aside->text[0]) npuprof_os_take_mode_(*fd, aside->text);
         if (error != EEXIST) return error;
         if (path->is_numbered) continue;
         error = npuprof_path_move_aside_(path, aside);
-        if (error == EBUSY && !apart && !path->is_own) apart = true;
+        if (error == EBUSY) own++;
         else if (error) return error;
     }
     return EEXIST;
@@ -23451,7 +23484,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_arena_state_ *const s = &npuprof_arena_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
+    if (NPUPROF_LOAD_(&npuprof_control_.started)) return NPUPROF_ERR_STARTED;
     if (!desc) return NPUPROF_OK;
     if (desc->output_path || desc->arena_path || desc->capture || desc->sink.write)
         return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out output_path, arena_path, capture and sink "
@@ -23607,16 +23640,6 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_numbered_(const char *patt
     return NPUPROF_ERR_IO;
 }
 
-/* Inserts the suffix of the n-th file of this process that would have one path; n 0: none. */
-NPUPROF_OWN_ static bool npuprof_file_insert_(npuprof_path_ *path, unsigned n)
-{
-    const unsigned pid = (unsigned)npuprof_arena_.header->pid;
-    char suffix[40] = "";
-    if (n == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
-    else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, n);
-    return npuprof_path_insert_(path, suffix);
-}
-
 /* Gives another name to what another arena of this process wrote to this path, if this is the program's and
    so has the name that was asked for. False: it stays. */
 NPUPROF_OWN_ static bool npuprof_file_take_place_(const npuprof_path_ *path)
@@ -23624,7 +23647,7 @@ NPUPROF_OWN_ static bool npuprof_file_take_place_(const npuprof_path_ *path)
     int error = npuprof_os_library_() ? EBUSY : EEXIST;
     for (unsigned n = 1; error == EEXIST && n < 100; n++) {
         npuprof_path_ aside = *path;
-        if (!npuprof_file_insert_(&aside, n)) return false;
+        if (!npuprof_path_insert_own_(npuprof_arena_.header, &aside, n)) return false;
         error = npuprof_os_move_aside_(path->text, aside.text);
     }
     return error == 0;
@@ -23663,7 +23686,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *patte
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
-        if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
+        const unsigned own = n + (apart && !path->is_own);
+        if (!npuprof_path_insert_own_(npuprof_arena_.header, path, own)) return NPUPROF_ERR_ARGUMENT;
         if (!npuprof_file_is_free_(path, n)) continue;
         return npuprof_file_write_(path->text, form, npuprof_file_keep_other_);
     }
@@ -23909,7 +23933,7 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
     npuprof_arena_state_ *s = &npuprof_arena_;
     if (npuprof_record_setup_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
-    const bool records = npuprof_control_.started || s->header->threads;
+    const bool records = NPUPROF_LOAD_(&npuprof_control_.started) || s->header->threads;
     if (records || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes)
         npuprof_path_output_.forked = true;
     npuprof_process_forget_threads_();
@@ -24186,7 +24210,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_result r = npuprof_setup_check_(desc);
     if (r != NPUPROF_OK) return r;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
+    if (NPUPROF_LOAD_(&npuprof_control_.started)) return NPUPROF_ERR_STARTED;
     r = npuprof_setup_move_(desc);
     if (r != NPUPROF_OK) return r;
     if (desc->output_path && !npuprof_path_output_.at_exit) npuprof_path_set_output_(desc->output_path);

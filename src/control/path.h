@@ -108,6 +108,15 @@ static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
     return true;
 }
 
+/* Inserts what tells the n-th file of this process from others that would have one path; n 0: nothing. */
+static bool npuprof_path_insert_own_(const npuprof_header_ *h, npuprof_path_ *path, unsigned n)
+{
+    char suffix[40] = "";
+    if (n == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
+    else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", (unsigned)h->pid, n);
+    return npuprof_path_insert_(path, suffix);
+}
+
 /* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on;
    *aside is that name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
 static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
@@ -125,23 +134,23 @@ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *as
 }
 
 /* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
-   new name, "" if there was none, and its mode is taken. Where a running process uses it, the new file has
-   the pid in its name; with `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
+   new name, "" if there was none, and its mode is taken. Where a running process uses it, or this one for
+   another arena, the new file has the pid in its name, then a number, too; with `apart`, in the child of a
+   fork, always. Returns 0 or an errno value. */
 static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
-    char suffix[16];
+    unsigned own = apart;
     aside->text[0] = 0;
-    snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_path_expand_(h, pattern, n, path)) return EINVAL;
-        if (apart && !path->is_own && !npuprof_path_insert_(path, suffix)) return EINVAL;
+        if (!npuprof_path_insert_own_(h, path, path->is_own && own == 1 ? 0 : own)) return EINVAL;
         int error = npuprof_os_create_(path->text, fd);
         if (!error && aside->text[0]) npuprof_os_take_mode_(*fd, aside->text);
         if (error != EEXIST) return error;
         if (path->is_numbered) continue;
         error = npuprof_path_move_aside_(path, aside);
-        if (error == EBUSY && !apart && !path->is_own) apart = true;
+        if (error == EBUSY) own++;
         else if (error) return error;
     }
     return EEXIST;

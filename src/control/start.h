@@ -40,7 +40,7 @@ static struct {
     uintptr_t telling;             /* the thread that is in it, 0: none */
     uint32_t told;                 /* what it was told last */
     uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
-    bool started;                  /* npuprof_start() was called */
+    uint32_t started;              /* 1: npuprof_start() was called. Atomic */
 } npuprof_control_;
 
 enum { NPUPROF_CONTROL_LISTS_ = 4 };
@@ -224,7 +224,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
         return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_control_.level, level);
-    npuprof_control_.started = true;
+    NPUPROF_STORE_(&npuprof_control_.started, (uint32_t)1);
     (void)npuprof_resume();
     npuprof_control_set_gate_();
     npuprof_control_tell_();
@@ -312,7 +312,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     const uint32_t number = (NPUPROF_ADD_(&npuprof_control_lists_.count, 1) + 1) % NPUPROF_CONTROL_LISTS_;
     npuprof_record_list_ *const next = &npuprof_control_lists_.last[number];
     memcpy(next->words, words, strlen(words) + 1);
-    next->mode = mode;
+    NPUPROF_STORE_(&next->mode, mode);
     NPUPROF_STORE_(&next->seen, 0);
     NPUPROF_STORE_RELEASE_(&npuprof_record_categories_, next);
     NPUPROF_STORE_(&npuprof_control_lists_.from[0], 0);

@@ -168,6 +168,18 @@ static void npuprof_os_nap_(uint32_t us)
 /* Names the calling thread; never 0. */
 static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
+/* Whether that frame is on the stack that its thread was born with, for sure: a thread's name is the
+   address above its stack, the first one has the program's name above it. A large stack may hold more. */
+static bool npuprof_os_is_own_stack_(const void *frame)
+{
+#ifdef __linux__
+    const uintptr_t at = (uintptr_t)frame;
+    return npuprof_os_me_() - at < 64 << 10 || (uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20;
+#else
+    return (void)frame, false;
+#endif
+}
+
 /* Lets other threads run. */
 static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 

@@ -34,7 +34,7 @@ static void npuprof_fork_in_child_(void)
     npuprof_arena_state_ *s = &npuprof_arena_;
     if (npuprof_record_setup_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
-    const bool records = npuprof_control_.started || s->header->threads;
+    const bool records = NPUPROF_LOAD_(&npuprof_control_.started) || s->header->threads;
     if (records || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes)
         npuprof_path_output_.forked = true;
     npuprof_process_forget_threads_();

@@ -64,7 +64,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_arena_state_ *const s = &npuprof_arena_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
+    if (NPUPROF_LOAD_(&npuprof_control_.started)) return NPUPROF_ERR_STARTED;
     if (!desc) return NPUPROF_OK;
     if (desc->output_path || desc->arena_path || desc->capture || desc->sink.write)
         return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out output_path, arena_path, capture and sink "

@@ -212,7 +212,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_result r = npuprof_setup_check_(desc);
     if (r != NPUPROF_OK) return r;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
+    if (NPUPROF_LOAD_(&npuprof_control_.started)) return NPUPROF_ERR_STARTED;
     r = npuprof_setup_move_(desc);
     if (r != NPUPROF_OK) return r;
     if (desc->output_path && !npuprof_path_output_.at_exit) npuprof_path_set_output_(desc->output_path);

@@ -46,7 +46,7 @@ static struct {
 
 /* A list of categories. */
 typedef struct npuprof_record_list_ {
-    int mode;                      /* 0 all, 1 only these, -1 all but these */
+    int mode;                      /* 0 all, 1 only these, -1 all but these. Atomic */
     char words[256];               /* with commas between */
     uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Atomic */
 } npuprof_record_list_;
@@ -130,14 +130,21 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_look_around_(const np
     NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, has_chunk);)
 }
 
-/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
-   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
-   need not share a counter. */
+/* So many spans may be open in a slot: a fresh chunk holds them, two units each, and one more record. */
+static inline uint32_t npuprof_record_depth_(void) { return (npuprof_arena_.units + 1) / 2 - 2; }
+
+static inline bool npuprof_record_is_deep_(const npuprof_slot_ *slot)
+{
+    return (uint32_t)(slot->top - slot->open) >= npuprof_record_depth_();
+}
+
+/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. Why in the slot:
+   threads in a full arena need not share a counter. */
 NPUPROF_COLD_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_record_look_around_(slot, false);
-    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    if (npuprof_record_is_deep_(slot)) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
         npuprof_count_lost_(NPUPROF_LOST_READING, 1);
     else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
@@ -196,16 +203,16 @@ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_record_list_ *list
         if (bytes != length || memcmp(word, category, bytes) != 0) continue;
         const uint32_t seen = NPUPROF_LOAD_(&list->seen);
         if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
-        return list->mode > 0;
+        return NPUPROF_LOAD_(&list->mode) > 0;
     }
-    return list->mode < 0;
+    return NPUPROF_LOAD_(&list->mode) < 0;
 }
 
 /* Is this category to be recorded? */
 static inline bool npuprof_record_category_passes_(const char *category)
 {
     npuprof_record_list_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_categories_);
-    return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
+    return !list || NPUPROF_LOAD_(&list->mode) == 0 || npuprof_record_list_passes_(list, category);
 }
 
 #ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */

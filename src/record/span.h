@@ -23,20 +23,21 @@
 /* ---- Spans that were left behind
 
    longjmp() over a scope, or a child of vfork() that ends in one, leaves it open, and nothing ends it if no
-   span is around it. When the place for open spans fills up, those that lie deeper in the stack than who
-   begins a span now are over. How deep a span lies is noted above the first eighth of that place only: there
-   all begins take the slow path (the slot's `end` says where). The notes are in the half of slot.open that
-   tokens do not reach; the first word of it is up to which open span there are none.
-   Why only then, and only a long row of them near by: a thread may have several stacks, of coroutines or
-   signal handlers, and what lies on another one is not over. */
+   span is around it. When half of the place for open spans is full, those that lie deeper in the stack than
+   who begins a span now are over. How deep a span lies is noted behind the first eighth of that place, at
+   the latest behind two thirds: there all begins take the slow path (the slot's `end` says where). The notes
+   are in the half of slot.open that tokens do not reach; the first word of it is up to which open span there
+   are none.
+   Why not by the depth alone: a thread may have several stacks, of coroutines or signal handlers, and what
+   lies on another one is not over. So who begins must be on the stack that the thread was born with. Else a
+   long row must end in the frame and call site that now begin again. Why no short one: compilers make a few
+   copies of a recursive function in one frame. */
 
 /* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
 enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
+enum { NPUPROF_RECORD_COPIES_ = 10u };       /* more of a function than a compiler makes in one frame */
 #define NPUPROF_RECORD_HERE_(local, exact) \
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
-
-/* So many spans may be open in a slot. */
-static inline uint32_t npuprof_record_depth_(void) { return (npuprof_arena_.units + 1) / 2 - 2; }
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
@@ -56,9 +57,12 @@ static inline uint32_t npuprof_record_here_(const void *frame, bool exact)
 static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t units)
 {
     npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_arena_.units;
-    const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
-    const size_t free_units = depth >= noted ? 0 : most - noted - 2, room = (size_t)(end - slot->cursor);
+    const size_t room = (size_t)(end - slot->cursor);
     if (room < units) return NULL;
+    const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
+    /* Why a third: then a chunk takes the slow path for this twice. A small one may more often. */
+    const size_t unnoted = most < 128 ? noted : (npuprof_arena_.units + 2) / 3;
+    const size_t free_units = depth >= noted ? 0 : unnoted - depth;
     npuprof_token_ *const none = npuprof_record_note_(slot, 0);
     if (free_units) *none = UINT32_MAX;
     else if (*none > depth) *none = (npuprof_token_)depth;
@@ -92,25 +96,26 @@ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npupro
 NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
                                                                   uint32_t here, uint64_t now)
 {
-    const uint32_t most = npuprof_record_depth_();
-    const uint32_t none = *npuprof_record_note_(slot, 0);
-    uint32_t depth = (uint32_t)(slot->top - slot->open), last = depth;
+    const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
+    const bool is_own = npuprof_os_is_own_stack_(NPUPROF_FRAME_(none));
+    uint32_t sure = depth, row = depth;      /* up to which open span it is so */
     bool doubtful = false;
-    for (uint32_t at = depth; at > none && at <= most && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
+    for (uint32_t at = depth; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
         const uint32_t note = *npuprof_record_note_(slot, at);
         const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
-        const int32_t slack = here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
+        /* Why exact: each span of a call site takes the same way through this library. */
+        const bool is_it = npuprof_record_site_of_(slot, slot->open + at) == site;
+        const int32_t slack = is_it || here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
         const bool same = deeper <= slack && deeper >= -slack;
         if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
         /* In one frame, a scope that begins again is over, with all that began since. Another one may be
            around the new one, and then so may be what lies below it. */
-        const bool again = same && npuprof_record_site_of_(slot, slot->open + at) == site;
-        doubtful = (doubtful || same) && !again;
-        if (!doubtful) depth = at - 1;
+        doubtful = doubtful || same;
+        if (is_own && !doubtful) sure = at - 1;
+        if (same && is_it) row = at - 1;
     }
-    /* Why fewer where many have no note: there is room for no more. */
-    if (last - depth < npuprof_min_(most / 4, (most - npuprof_min_(none, most)) / 2)) return;
-    for (; last > depth; last--) {
+    if (depth - row >= (is_own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4)) sure = row;
+    for (uint32_t last = depth; last > sure; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
         slot->top--;
@@ -204,9 +209,8 @@ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npup
 {
     npuprof_token_ *const top = slot->top;
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    const uint32_t depth = (uint32_t)(top + 1 - slot->open), most = npuprof_record_depth_();
-    if (depth > most / 8 && depth <= most)
-        *npuprof_record_note_(slot, depth) = here;
+    const uint32_t depth = (uint32_t)(top + 1 - slot->open);
+    if (depth > npuprof_record_depth_() / 8) *npuprof_record_note_(slot, depth) = here;
     top[1] = NPUPROF_CLOCK_IS_FAST_() ? token : token | NPUPROF_TOKEN_SLOW_;
     slot->top = top + 1;
     if (NPUPROF_RECORD_WATCHES_()) npuprof_record_mark_watched_(slot, u);
@@ -227,12 +231,12 @@ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npupr
     return token;
 }
 
-/* Before a span begins: is the place for open spans nearly full? */
-static inline void npuprof_record_make_room_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint32_t here)
+/* Before a span begins: whether one more may be open. */
+static inline bool npuprof_record_make_room_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint32_t here)
 {
-    const uint32_t depth = (uint32_t)(slot->top - slot->open);
-    if (NPUPROF_UNLIKELY_(depth > npuprof_record_depth_() / 4 * 3))
+    if (NPUPROF_UNLIKELY_((uint32_t)(slot->top - slot->open) > npuprof_record_depth_() / 2))
         npuprof_record_sweep_(slot, id, here, now);
+    return !npuprof_record_is_deep_(slot);
 }
 
 /* Begins a span. 0: it did not fit, which is counted. */
@@ -242,7 +246,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_
 {
     const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
     const npuprof_record_new_ r = npuprof_record_of_(NPUPROF_END_OPEN_, keys, args);
-    npuprof_record_make_room_(slot, id, now, here);
+    if (!npuprof_record_make_room_(slot, id, now, here)) return npuprof_record_count_full_(slot), 0;
     npuprof_unit_ *const u = npuprof_record_emit_(slot, id, now, &r);
     return u ? npuprof_record_push_span_(slot, u, here) : 0;
 }
@@ -251,8 +255,8 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_
 static inline npuprof_token_ npuprof_record_begin_span_at_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
                                                            uint32_t here)
 {
-    npuprof_record_make_room_(slot, id, now, here);
-    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1, now);
+    const bool fits = npuprof_record_make_room_(slot, id, now, here);
+    npuprof_unit_ *const u = fits ? npuprof_record_reserve_(slot, 1, now) : NULL;
     if (!u) {
         npuprof_record_count_full_(slot);
         return 0;

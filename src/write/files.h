@@ -82,16 +82,6 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
     return NPUPROF_ERR_IO;
 }
 
-/* Inserts the suffix of the n-th file of this process that would have one path; n 0: none. */
-static bool npuprof_file_insert_(npuprof_path_ *path, unsigned n)
-{
-    const unsigned pid = (unsigned)npuprof_arena_.header->pid;
-    char suffix[40] = "";
-    if (n == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
-    else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, n);
-    return npuprof_path_insert_(path, suffix);
-}
-
 /* Gives another name to what another arena of this process wrote to this path, if this is the program's and
    so has the name that was asked for. False: it stays. */
 static bool npuprof_file_take_place_(const npuprof_path_ *path)
@@ -99,7 +89,7 @@ static bool npuprof_file_take_place_(const npuprof_path_ *path)
     int error = npuprof_os_library_() ? EBUSY : EEXIST;
     for (unsigned n = 1; error == EEXIST && n < 100; n++) {
         npuprof_path_ aside = *path;
-        if (!npuprof_file_insert_(&aside, n)) return false;
+        if (!npuprof_path_insert_own_(npuprof_arena_.header, &aside, n)) return false;
         error = npuprof_os_move_aside_(path->text, aside.text);
     }
     return error == 0;
@@ -138,7 +128,8 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
-        if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
+        const unsigned own = n + (apart && !path->is_own);
+        if (!npuprof_path_insert_own_(npuprof_arena_.header, path, own)) return NPUPROF_ERR_ARGUMENT;
         if (!npuprof_file_is_free_(path, n)) continue;
         return npuprof_file_write_(path->text, form, npuprof_file_keep_other_);
     }

@@ -118,6 +118,23 @@ class ManyPlugins(helpers.Folder):
             with self.subTest(static=static):
                 self.check(host, *self.plugins(*helpers.CC, *auto, *static))
 
+    def test_one_path(self):
+        """All of them have one path for a stream, for a mapped arena: each gets a file of its own."""
+        host = self.make("host", HOST, *helpers.CC)
+        plugins = self.plugins(*helpers.CC)
+        for name, path in (("NPUPROF_OUTPUT_PATH", "t.npuprof"), ("NPUPROF_ARENA_PATH", "t.npuprof"),
+                           ("NPUPROF_ARENA_PATH", "t-%p.npuprof")):
+            with self.subTest(name=name, path=path):
+                self.start(*plugins, program=host, **{name: path}, NPUPROF_WHEN_FULL="stream")
+                files = sorted(self.folder.glob("t*.npuprof"))
+                self.assertEqual(len(files), COUNT)
+                for file in files:
+                    run([helpers.tool("npuprof-convert"), file, "-o", self.folder / "one.json"], code=0)
+                    own = load(self.folder / "one.json")["metadata"]["npuprof"]
+                    self.assertEqual((own["recorded"], sum(own["lost"].values())),
+                                     (THREADS * (SPANS + 1), 0))
+                    file.unlink()
+
     def test_loaded_by_python(self):
         self.check(sys.executable, "-c", FROM_PYTHON, *self.plugins(*helpers.CC))
 

@@ -1,6 +1,7 @@
 /* spans in all their forms, their names, categories and arguments
    SPDX-License-Identifier: MIT */
 #include "trace.h"
+#include <pthread.h>
 #include <setjmp.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -450,6 +451,67 @@ static void nothing_else(void)
     CHECK_UINT(s.recorded, 2000 + 6000 + 2000 + 1000);
 }
 
+/* Jumps over many scopes at once, with and without arguments; then work that ends as it should. */
+static __attribute__((noinline)) int leave_args(int depth)
+{
+    PROF_SCOPE_ARGS("test", "left", PROF_ARGS(PROF_INT("depth", depth)));
+    if (depth > 0) return (depth % 3 ? leave_args(depth - 1) : leave(depth - 1)) + 1;
+    longjmp(away, 1);
+}
+
+static __attribute__((noinline)) void leave_args_from_below(int depth)
+{
+    if (!setjmp(away)) (void)leave_args(depth);
+}
+
+static void left_deep(int rounds, int most)
+{
+    npuprof_start(1);
+    uint64_t executed = 0;
+    for (volatile int i = 0; i < rounds; i++) {
+        const int depth = i * 37 % most;
+        if (i % 2) leave_from_below(depth);
+        else leave_args_from_below(depth);
+        executed += (uint64_t)depth + 1;
+    }
+    for (int i = 0; i < 10000; i++) {
+        PROF_SCOPE("work");
+        executed++;
+    }
+    const npuprof_stats s = stats_now();
+    CHECK_UINT(s.lost, 0);
+    CHECK_UINT(s.recorded, executed);
+}
+
+static void many_at_once(void) { left_deep(1000, 60); }
+
+static void *many_in_a_thread(void *user)
+{
+    left_deep(1000, 60);
+    return user;
+}
+
+static void many_elsewhere(void)
+{
+    pthread_t thread;
+    CHECK_STOP(pthread_create(&thread, NULL, many_in_a_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+/* More at once than may be open: the rest is counted, and what comes later is recorded. */
+static void more_than_fit(void)
+{
+    npuprof_stats s;
+    npuprof_start(1);
+    for (int i = 0; i < 20; i++) leave_from_below(400);
+    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    CHECK_UINT(s.recorded + s.lost, 20 * 401);
+    CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_DEPTH]);
+    const uint64_t lost = s.lost;
+    for (int i = 0; i < 1000; i++) { PROF_SCOPE("work"); }
+    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    CHECK_UINT(s.lost, lost);
+}
+
 /* A scope around many that are left behind stays open, and ends where it ends. */
 static __attribute__((noinline)) void around(int rounds)
 {
@@ -507,7 +569,55 @@ static void several_stacks(void)
         CHECK(json_get(trace_event(t, "X", "routine", (size_t)n), "args.unfinished") == NULL);
 }
 
-CHECK_MAIN(CASE(left_behind), CASE(nothing_else), CASE(left_inside), CASE(several_stacks), CASE(forms),
+/* Nor are those of small stacks that lie side by side, for whoever begins a span on a stack above them. */
+enum { SMALL = 28, SMALL_STACK = 16 << 10 };
+static ucontext_t scheduler;
+static char small_stacks[SMALL + 4][SMALL_STACK] __attribute__((aligned(16)));
+
+static __attribute__((noinline)) int nest(int n, int depth)
+{
+    PROF_SCOPE("live");
+    if (depth) return nest(n, depth - 1) + 1;
+    swapcontext(&inside[n], &scheduler);
+    return 0;
+}
+
+static void nests(int n) { CHECK_INT(nest(n, 7), 7); }
+
+static void schedules(void)
+{
+    for (int n = 0; n < SMALL; n++) {
+        for (int i = 0; i < (n == 6 ? 300 : 0); i++) { PROF_SCOPE("short"); }
+        swapcontext(&scheduler, &inside[n]);
+    }
+    for (int i = 0; i < 10; i++) { PROF_SCOPE("scheduler"); }
+    for (int n = SMALL - 1; n >= 0; n--) swapcontext(&scheduler, &inside[n]);
+}
+
+static void make_small(ucontext_t *u, ucontext_t *next, int stack, int count, void (*run)(void))
+{
+    getcontext(u);
+    u->uc_stack.ss_sp = small_stacks[stack];
+    u->uc_stack.ss_size = (size_t)count * SMALL_STACK;
+    u->uc_link = next;
+    makecontext(u, run, 1, stack);
+}
+
+static void side_by_side(void)
+{
+    npuprof_start(1);
+    for (int n = 0; n < SMALL; n++) make_small(&inside[n], &scheduler, n, 1, (void (*)(void))nests);
+    make_small(&scheduler, &outside, SMALL, 4, schedules);
+    swapcontext(&outside, &scheduler);
+    CHECK_UINT(stats_now().lost, 0);
+    json_node *t = written();
+    CHECK_UINT(trace_count(t, "X", "live"), 8 * SMALL);
+    for (size_t n = 0; n < 8 * SMALL; n++)
+        CHECK(!json_get(trace_event(t, "X", "live", n), "args.unfinished"));
+}
+
+CHECK_MAIN(CASE(left_behind), CASE(nothing_else), CASE(many_at_once), CASE(many_elsewhere),
+           CASE(more_than_fit), CASE(left_inside), CASE(several_stacks), CASE(side_by_side), CASE(forms),
            CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
            CASE(arguments_not_finite), CASE(arguments_evaluated_once), CASE(run_time_names),
            CASE(wait_around), CASE(control_flow), CASE(unfinished), CASE(by_hand), CASE(by_hand_deep),
