@@ -1534,7 +1534,9 @@ enum {
     NPUPROF_READ_POINT = 16,       /* an event: it has no length */
     NPUPROF_READ_CUT = 32,         /* ended by an exception, longjmp or a thread's end, not by its own end */
     NPUPROF_READ_WARM_UP = 64,     /* inside a PROF_RECORD_WARM_UP */
-    NPUPROF_READ_ARGS_LOST = 128   /* arguments may be missing (overwritten), or are cut (too long) */
+    /* Arguments may be missing (overwritten), or are cut (too long). Not set for those that a full arena dropped
+       while they were recorded: NPUPROF_LOST_ARGUMENTS counts them. */
+    NPUPROF_READ_ARGS_LOST = 128
 };
 
 /* A span or event. Pointers are valid until the callback returns. */
@@ -10901,7 +10903,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
 
 /* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
 enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
-enum { NPUPROF_RECORD_COPIES_ = 10u };       /* more of a function than a compiler makes in one frame */
+enum { NPUPROF_RECORD_COPIES_ = 10 };       /* more of a function than a compiler makes in one frame */
 #define NPUPROF_RECORD_HERE_(local, exact) \
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
 
@@ -10980,7 +10982,8 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
         if (is_own && !doubtful) sure = at - 1;
         if (same && is_it) row = at - 1;
     }
-    if (depth - row >= (is_own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4)) sure = row;
+    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = is_own ? copies : npuprof_record_depth_() / 4;
+    if (depth - row >= needed) sure = row;
     for (uint32_t last = depth; last > sure; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
@@ -20197,12 +20200,15 @@ NPUPROF_OWN_ static void npuprof_block_put_header_(npuprof_block_writer_ *b, con
     npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
-/* A newer header; `closing`: nothing comes behind it. */
-NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
+/* A newer header; `closing`: nothing comes behind it. left: events that are not lost for the arena, which may
+   send them later, but for who reads what is out. */
+NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing,
+                                            uint64_t left)
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
     h.closed = closing;
+    h.lost[NPUPROF_LOST_SINK] += left;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0);
     npuprof_block_put_region_(&r, &h, sizeof h);
     npuprof_block_end_region_(&r);
@@ -20329,7 +20335,7 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
         if (table_sent != im.table_used) (void)npuprof_block_put_table_(&b, &im, table_sent);
     }
-    npuprof_block_put_header_piece_(&b, &im, true);
+    npuprof_block_put_header_piece_(&b, &im, true, 0);
     npuprof_out_flush_(&b.out);
     if (pages) npuprof_os_unmap_(pages, 65536);
     return b.out.error;
@@ -20656,8 +20662,9 @@ static struct {
     uint32_t table_sent;           /* bytes of the table that are out */
     uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
+    uint64_t left;                 /* events of open chunks that the last npuprof_flush() could not send */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, 0, NPUPROF_OK };
 
 /* May the next block go out: has the program left us the number of our own file? */
 NPUPROF_OWN_ static bool npuprof_stream_is_ours_(void)
@@ -20723,7 +20730,7 @@ NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, const np
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_block_put_header_piece_(&b, im, !chunk);
+        if (all) npuprof_block_put_header_piece_(&b, im, !chunk, npuprof_stream_.left);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
         npuprof_out_flush_(&b.out);
@@ -20748,6 +20755,7 @@ NPUPROF_OWN_ static bool npuprof_stream_drain_locked_(void)
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
+    npuprof_stream_.left = 0;
     /* Why only those: while other threads record, the queue may never be empty. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
     while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 &&
@@ -20790,13 +20798,10 @@ NPUPROF_OWN_ static bool npuprof_stream_drain_(void)
     return any;
 }
 
-/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in
-   the arena. */
-NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
+NPUPROF_API_ npuprof_result npuprof_flush(void)
 {
     npuprof_image_ im;
     uint64_t arguments;
-    *left = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_arena_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_reader_lock_()) return npuprof_reader_result_();
@@ -20807,7 +20812,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
             if (!npuprof_stream_send_(&im, npuprof_image_chunk_(&im, at - 1), false))
-                *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
+                npuprof_stream_.left +=
+                    npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
     /* Why again: the chunks just sent may use names that are newer than the table that was sent. */
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
     (void)npuprof_stream_send_(&im, NULL, true);
@@ -20815,12 +20821,6 @@ NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     npuprof_stream_.result = NPUPROF_OK;
     npuprof_reader_unlock_();
     return r;
-}
-
-NPUPROF_API_ npuprof_result npuprof_flush(void)
-{
-    uint64_t left;
-    return npuprof_stream_flush_(&left);
 }
 #ifndef NPUPROF_NO_JSON
 /* ==== src/write/emit.h ================================================================= >>write/emit ==== */
@@ -23781,12 +23781,12 @@ NPUPROF_OWN_ static void npuprof_file_report_unseen_categories_(void)
 /* Ends the stream, and says on stderr what was lost if that failed. */
 NPUPROF_OWN_ static void npuprof_file_end_stream_(void)
 {
-    uint64_t left = 0;
-    const npuprof_result r = npuprof_stream_flush_(&left);
+    const npuprof_result r = npuprof_flush();
     const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
                             r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";
-    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_arena_.header->lost[NPUPROF_LOST_SINK]) + left;
     if (r == NPUPROF_OK) return;
+    const unsigned long long lost =
+        NPUPROF_LOAD_(&npuprof_arena_.header->lost[NPUPROF_LOST_SINK]) + npuprof_stream_.left;
     npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", why, lost);
 }
 

@@ -35,7 +35,7 @@
 
 /* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
 enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
-enum { NPUPROF_RECORD_COPIES_ = 10u };       /* more of a function than a compiler makes in one frame */
+enum { NPUPROF_RECORD_COPIES_ = 10 };       /* more of a function than a compiler makes in one frame */
 #define NPUPROF_RECORD_HERE_(local, exact) \
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
 
@@ -114,7 +114,8 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ 
         if (is_own && !doubtful) sure = at - 1;
         if (same && is_it) row = at - 1;
     }
-    if (depth - row >= (is_own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4)) sure = row;
+    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = is_own ? copies : npuprof_record_depth_() / 4;
+    if (depth - row >= needed) sure = row;
     for (uint32_t last = depth; last > sure; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);

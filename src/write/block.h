@@ -192,12 +192,15 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
     npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
-/* A newer header; `closing`: nothing comes behind it. */
-static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
+/* A newer header; `closing`: nothing comes behind it. left: events that are not lost for the arena, which may
+   send them later, but for who reads what is out. */
+static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing,
+                                            uint64_t left)
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
     h.closed = closing;
+    h.lost[NPUPROF_LOST_SINK] += left;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0);
     npuprof_block_put_region_(&r, &h, sizeof h);
     npuprof_block_end_region_(&r);

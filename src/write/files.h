@@ -223,12 +223,12 @@ static void npuprof_file_report_unseen_categories_(void)
 /* Ends the stream, and says on stderr what was lost if that failed. */
 static void npuprof_file_end_stream_(void)
 {
-    uint64_t left = 0;
-    const npuprof_result r = npuprof_stream_flush_(&left);
+    const npuprof_result r = npuprof_flush();
     const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
                             r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";
-    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_arena_.header->lost[NPUPROF_LOST_SINK]) + left;
     if (r == NPUPROF_OK) return;
+    const unsigned long long lost =
+        NPUPROF_LOAD_(&npuprof_arena_.header->lost[NPUPROF_LOST_SINK]) + npuprof_stream_.left;
     npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", why, lost);
 }
 

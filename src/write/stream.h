@@ -32,8 +32,9 @@ static struct {
     uint32_t table_sent;           /* bytes of the table that are out */
     uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
+    uint64_t left;                 /* events of open chunks that the last npuprof_flush() could not send */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, 0, NPUPROF_OK };
 
 /* May the next block go out: has the program left us the number of our own file? */
 static bool npuprof_stream_is_ours_(void)
@@ -99,7 +100,7 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ 
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_block_put_header_piece_(&b, im, !chunk);
+        if (all) npuprof_block_put_header_piece_(&b, im, !chunk, npuprof_stream_.left);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
         npuprof_out_flush_(&b.out);
@@ -124,6 +125,7 @@ static bool npuprof_stream_drain_locked_(void)
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
+    npuprof_stream_.left = 0;
     /* Why only those: while other threads record, the queue may never be empty. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
     while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 &&
@@ -166,13 +168,10 @@ static bool npuprof_stream_drain_(void)
     return any;
 }
 
-/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in
-   the arena. */
-static npuprof_result npuprof_stream_flush_(uint64_t *left)
+NPUPROF_API_ npuprof_result npuprof_flush(void)
 {
     npuprof_image_ im;
     uint64_t arguments;
-    *left = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_arena_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_reader_lock_()) return npuprof_reader_result_();
@@ -183,7 +182,8 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
             if (!npuprof_stream_send_(&im, npuprof_image_chunk_(&im, at - 1), false))
-                *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
+                npuprof_stream_.left +=
+                    npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
     /* Why again: the chunks just sent may use names that are newer than the table that was sent. */
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
     (void)npuprof_stream_send_(&im, NULL, true);
@@ -191,10 +191,4 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     npuprof_stream_.result = NPUPROF_OK;
     npuprof_reader_unlock_();
     return r;
-}
-
-NPUPROF_API_ npuprof_result npuprof_flush(void)
-{
-    uint64_t left;
-    return npuprof_stream_flush_(&left);
 }
