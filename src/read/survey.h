@@ -74,31 +74,25 @@ static npuprof_survey_ npuprof_survey_events_(npuprof_image_ *im)
     return x;
 }
 
-/* Spans with stamps of their own: the trace begins with the earliest of all, and open spans end with the
-   last. */
-static void npuprof_survey_own_stamps_(npuprof_image_ *im, int64_t first_ns, bool open, int64_t last_ns)
-{
-    im->origin_ns = npuprof_image_earlier_(im->origin_ns, first_ns);
-    if (open && last_ns > npuprof_image_ns_(im, im->open_until))
-        im->open_until = npuprof_image_ticks_at_(im, last_ns);
-}
-
-/* The same without another walk. False: it needs one. */
+/* The trace begins with the earliest of the spans that have stamps of their own. False: to find it needs
+   another walk.
+   Why their ends do not count for open spans: nobody knows if the process lived then. */
 static bool npuprof_survey_finished_(npuprof_image_ *im, const npuprof_survey_ *x)
 {
     if (im->kinds >> NPUPROF_KIND_DEVICE & 1 || x->is_odd) return false;
     if (npuprof_place_is_far_(im, x->first_ns, x->last_ns)) return false;
-    npuprof_survey_own_stamps_(im, x->first_ns, x->open, x->last_ns);
+    im->origin_ns = npuprof_image_earlier_(im->origin_ns, x->first_ns);
     return true;
 }
 
-static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
+/* That walk. */
+static void npuprof_survey_placed_(npuprof_image_ *im)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_kinds_ c;
     npuprof_placed_ p;
-    int64_t first_ns = im->origin_ns, last_ns = INT64_MIN;
+    int64_t first_ns = im->origin_ns;
     const npuprof_slot_head_ *slot = NULL;
     memset(&caches, 0, sizeof caches);
     npuprof_cursor_begin_kinds_(&c, NPUPROF_OWN_STAMPS_);
@@ -107,12 +101,11 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
         while (npuprof_cursor_next_of_kinds_(&c, &ev)) {
             if (npuprof_image_has_arrow_(im, &ev))
                 first_ns = npuprof_image_earlier_(first_ns, npuprof_image_ns_(im, ev.link.ticks));
-            if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
-            first_ns = npuprof_image_earlier_(first_ns, p.start_ns);
-            if (open && npuprof_place_end_(im, &caches, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
+            if (npuprof_place_start_(im, &caches, &ev, &p))
+                first_ns = npuprof_image_earlier_(first_ns, p.start_ns);
         }
     }
-    npuprof_survey_own_stamps_(im, first_ns, open, last_ns);
+    im->origin_ns = first_ns;
 }
 
 /* The trace begins before its first pause, too. */
@@ -193,7 +186,7 @@ static void npuprof_image_open_(npuprof_image_ *im)
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, earliest));
     npuprof_survey_pauses_(im);
     if (im->kinds & NPUPROF_OWN_STAMPS_ && !npuprof_survey_finished_(im, &x))
-        npuprof_survey_placed_(im, x.open);
+        npuprof_survey_placed_(im);
     /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
        and viewers show no span without length. */
     if (x.open && x.newest_open >= im->open_until)

@@ -1,4 +1,5 @@
-/* two spans that are open at the end: argument "exit", "kill", or else a file to dump into.
+/* two spans that are open at the end, and a finished one that ends much later: argument "exit", "kill", or
+   else a file to dump into.
    SPDX-License-Identifier: MIT */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -14,6 +15,8 @@ int main(int argc, char **argv)
     const char *const how = argc > 1 ? argv[1] : "exit";
     npuprof_start(1);
     PROF_SCOPE_CAT("c", "outer");
+    const int64_t now = npuprof_now_ns();
+    npuprof_span("plan", "plan", "deadline", now, now + INT64_C(1000000000000), PROF_NO_ARGS);
     for (int i = 0; i < 2; i++) { PROF_SCOPE("done"); }
     PROF_SCOPE("waiting");
     usleep(60000);
