@@ -125,6 +125,29 @@ class Metadata(unittest.TestCase):
             kinds = [one.is_fault for one in found if said in one.sentence]
             self.assertEqual(kinds, [] if fault is None else [fault], (more, found))
 
+    def test_damaged(self):
+        """What is missing may be damaged: nothing is said of what was recorded, or ran."""
+        for recorded in (0, 5):
+            about = {"lost": {}, "recorded": recorded, "damaged_places": 2,
+                     "devices": [{"name": "d", "clock_sync": sync(spans=0)}]}
+            evidence = Evidence()
+            evidence.executions = {"d": {1, 2, 4}}
+            found = self.said(about, evidence)
+            words = " ".join(one.sentence for one in found)
+            self.assertIn("2 damaged places: what was there is missing, and how much is not known", words)
+            self.assertEqual("no event could be read: the file is damaged" in words, recorded == 0)
+            self.assertNotRegex(words, "nothing was recorded|has no span|executions")
+
+    def test_image_without_its_end(self):
+        """Alone, and beside a whole one in a merged trace."""
+        image, cut = trace("idle device", "npuprof"), scratch() / "cut.npuprof"
+        cut.write_bytes(image.read_bytes()[:-2000])
+        done = call("check", cut, code=1)
+        self.assertIn("no event could be read: the file is damaged", done.stdout)
+        self.assertNotRegex(done.stdout, "nothing was recorded|has no span")
+        call("merge", cut, image, "-o", scratch() / "merged.json", code=None)
+        self.assertIn("1 damaged places", call("check", scratch() / "merged.json", code=None).stdout)
+
     def test_all_lost(self):
         found = self.said({"recorded": 0, "lost": {"no_context": 9}})
         self.assertIn("all 9 spans and events were lost", found[0].sentence)

@@ -75,12 +75,14 @@ def findings(about, evidence):
     about = about if isinstance(about, dict) else {}
     parts = about.get("processes")
     parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else [about]
-    found = [*nothing(about, evidence), *missing_devices(parts, about, evidence)]
+    damaged = counted(about).get("damaged_places", 0)
+    found = [*nothing(about, evidence, damaged), *missing_devices(parts, about, evidence)]
     if not counted(about).get("left_out"):       # what a target cannot write may be those spans
         found += of_submissions(evidence)
     for name, sync in syncs_of(about):
-        found += of_device(name, sync, evidence)
-    found += holes(about, evidence)
+        found += of_device(name, sync, evidence, damaged)
+    if not damaged:
+        found += holes(about, evidence)
     ends = counted(about.get("lost")).get("ends", 0)
     if ends:
         found.append((True, f"{ends} PROF_END had no PROF_BEGIN on their thread: a span may have ended too "
@@ -102,16 +104,18 @@ def findings(about, evidence):
     return sorted((Finding(*one) for one in dict.fromkeys(found)), key=lambda one: not one.is_fault)
 
 
-def nothing(about, evidence):
+def nothing(about, evidence, damaged):
     """Nothing was recorded, or all was lost."""
     recorded = about.get("recorded")
     if not about and not evidence.events:
         yield True, "nothing was recorded: it has no event beside names"
     elif recorded == 0 or (type(recorded) is not int and "lost" in about and not evidence.events):
         lost = sum(lost_by_cause(about).values())
-        yield True, ("nothing was recorded: " + (f"all {lost} spans and events were lost" if lost else
-                     "call npuprof_start() before the code of interest and npuprof_dump() after it; "
-                     "look at level and categories"))
+        yield True, ("no event could be read: the file is damaged, and how many were recorded is not known"
+                     if damaged else
+                     f"nothing was recorded: all {lost} spans and events were lost" if lost else
+                     "nothing was recorded: call npuprof_start() before the code of interest and "
+                     "npuprof_dump() after it; look at level and categories")
 
 
 def missing_devices(parts, about, evidence):
@@ -141,13 +145,13 @@ def of_submissions(evidence):
         yield True, f"{where}: {count} submissions have no device span{': ' * bool(why)}{why}"
 
 
-def of_device(name, sync, evidence):
+def of_device(name, sync, evidence, damaged):
     """What a clock_sync tells that is no count of losses."""
     counts, where = counted(sync), f"device {name!a}"
     spans = counts.get("spans", 0) + counts.get("host_spans", 0)
     by_cause = sum(n for key, n in counted(sync.get("records")).items() if key.startswith("lost_"))
     odd = max(by_cause, counts.get("ring_lost", 0))        # that counts them all
-    if "spans" in sync and not spans:
+    if "spans" in sync and not spans and not damaged:
         silent = any(device == name for device, _ in evidence.no_span)
         if odd:
             yield True, f"{where}: none of {odd} records became a span; look at the description of its ring"

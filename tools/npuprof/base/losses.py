@@ -33,6 +33,10 @@ RECORDS = {
     "loss_unknown": ("looks at rings may have lost more than is counted: they cannot tell it",
                      "drain the ring more often; describe `sequence` or a lap count, if there is one"),
 }
+# Members of metadata.npuprof beside `lost`, and what the places that they count are.
+MISSING = {"damaged_places": "damaged places: what was there is missing, and how much is not known",
+           "changed_while_read": "chunks changed while they were read: what was there is missing",
+           "left_out": "left out: the target cannot write them"}
 ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES; or NPUPROF_WHEN_FULL=keep-newest, for what "
                        "comes last", "overwritten": "a larger arena, or a stream",
           "sink": "a faster disk, or fewer categories",
@@ -110,10 +114,8 @@ def doubts(about):
     lost = counted(about.get("lost"))
     if lost:
         found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
-    for key, what in (("damaged_places", "damaged places: what was there is missing"),
-                      ("left_out", "left out: the target cannot write them")):
-        if isinstance(about.get(key), int) and about[key] > 0:
-            found.append(f"{about[key]} {what}")
+    places = counted(about)
+    found += [f"{places[key]} {what}" for key, what in MISSING.items() if key in places]
     host = about.get("clock", {})
     if isinstance(host, dict) and isinstance(host.get("doubt"), str):
         found.append(f"clock: {host['doubt'][:300]}")

@@ -6,6 +6,7 @@ import os
 import re
 
 from ..base.contract import MAJOR
+from ..base.losses import MISSING, counted
 from ..base.messages import Refused
 from ..base.strict_json import json_text
 from ..read.own_layout import HEAD, STRING
@@ -25,6 +26,7 @@ def merged_metadata(parts, base):
                 "start_boottime_ns": base, "clock": {"source": "kernel", "hz": 1000000000}, "lost": {},
                 "devices": []}
     first, lost = parts[0].about, {}
+    missing = {key: sum(counted(part.about).get(key, 0) for part in parts) for key in MISSING}
     for part in parts:
         for cause, count in part.about.get("lost", {}).items():
             lost[cause] = lost.get(cause, 0) + count
@@ -37,7 +39,7 @@ def merged_metadata(parts, base):
     devices = [device | {"pid": part.pid} for part in parts for device in part.about.get("devices", [])]
     return {"version": first["version"], "host": ", ".join(dict.fromkeys(part.host for part in parts)),
             "program": "merged", "pid": parts[0].pid, "start_unix_ns": base, "start_boottime_ns": 0,
-            "start_monotonic_ns": 0, "clock": first.get("clock", {}), "lost": lost,
+            "start_monotonic_ns": 0, "clock": first.get("clock", {}), "lost": lost, **counted(missing),
             "max_error_ns": max(part.error for part in parts), "devices": devices, "processes": processes}
 
 
