@@ -21997,14 +21997,17 @@ NPUPROF_OWN_ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npu
 }
 
 /* The columns cat to operator_index, with a comma on either side. A device span's pe is that of its
-   record. */
+   record.
+   Why not all arguments with the name of a column: a reader takes a thread's row with an operator_index
+   for an operator, and one of no thread with a pe_index for a device span. */
 NPUPROF_OWN_ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
-    enum { PE_INDEX = 1, KEYS = 5 };
+    enum { PE_INDEX = 1, OPERATOR_INDEX = 4, KEYS = 5 };
     static const char keys[KEYS][18] = { "dram_base", "pe_index", "execution_index", "instruction_index",
                                             "operator_index" };
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;
+    const bool device = ev->kind == NPUPROF_KIND_DEVICE;
     npuprof_out_puts_(o, ",");
     if (ev->category) npuprof_out_text_(o, im, ev->category, false);
     npuprof_out_puts_(o, ",");
@@ -22013,8 +22016,8 @@ NPUPROF_OWN_ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_e
     if (thread) npuprof_out_uint_(o, thread);
     for (unsigned i = 0; i < KEYS; i++) {
         uint64_t value = ev->pe;
-        uint32_t type = NPUPROF_ARG_UINT;
-        if (i != PE_INDEX || ev->kind != NPUPROF_KIND_DEVICE)
+        uint32_t type = device && i == PE_INDEX ? NPUPROF_ARG_UINT : 0;
+        if (!type && (device || (i == OPERATOR_INDEX ? ev->kind == NPUPROF_KIND_OPERATOR : thread)))
             type = npuprof_args_find_(im, ev, keys[i], &value);
         npuprof_out_puts_(o, ",");
         if (type == NPUPROF_ARG_INT) npuprof_out_int_(o, (int64_t)value);

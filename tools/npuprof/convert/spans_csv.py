@@ -2,7 +2,7 @@
 """Writes a trace as npuprof's CSV."""
 
 from ..base.cells import quoted
-from ..base.contract import COLUMNS, SOURCE
+from ..base.contract import COLUMNS, DEVICE, OPERATOR, SOURCE
 from ..base.metadata import sources
 from ..base.messages import Progress
 from ..tables.memory import memory_pools
@@ -20,6 +20,12 @@ def write_csv(trace, file):
     for n, row in enumerate(trace.rows()):
         # Why only threads: a device's span has no call site; its kernel on the host has it.
         source = ", ".join(where.get((row["name"], row["cat"]), ())) if row["thread.id"] else ""
+        kind = trace.kind[n]
+        # An argument of the user's that makes no operator, and no device span, of its row for who reads it.
+        if kind not in (OPERATOR, DEVICE):
+            row["operator_index"] = None
+        if kind != DEVICE and not row["thread.id"]:
+            row["pe_index"] = None
         row["cat"], row["name"] = quoted(row["cat"]) if row["cat"] else "", quoted(row["name"])
         write([*("" if row[c] is None else str(row[c]) for c in COLUMNS), quoted(source) if source else ""])
         if not n & 4095:
