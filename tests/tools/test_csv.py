@@ -56,6 +56,22 @@ class Csv(unittest.TestCase):
             rows = {(row["name"], kind): row["operator_index"] for row, kind in zip(trace.rows(), trace.kind)}
             self.assertEqual(rows, WANTED, name)
 
+    def test_two_devices(self):
+        """They are one here, and who asks is told so; not where no device is."""
+        for name in ("t.csv", "tools.csv"):
+            trace = load(scratch() / name)
+            self.assertEqual([track.name for track in trace.tracks if track.kind == "device"], ["PE 0"])
+            for command in ("check", "report"):
+                done = helpers.npuprof_py(command, scratch() / name)
+                self.assertIn("a CSV does not name devices", " ".join(done.stdout.split()))
+            helpers.npuprof_py("export", scratch() / name, "--sqlite", scratch() / "t.db")
+            done = helpers.npuprof_py("check", scratch() / "t.db")
+            self.assertIn("a CSV does not name devices", done.stdout)
+            self.assertIn("a CSV does not say what was lost", done.stdout)
+        rows = (scratch() / "t.csv").read_text().splitlines(keepends=True)
+        (scratch() / "host.csv").write_text("".join(row for row in rows if ",,,0," not in row))
+        self.assertEqual(load(scratch() / "host.csv").notes, [])
+
 
 if __name__ == "__main__":
     unittest.main()

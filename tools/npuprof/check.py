@@ -378,15 +378,14 @@ def head_of(path):
 def check_other(path, head):
     """check_file() of what has no rules of viewers: a CSV, a database of `export`, another tool's own file.
     None: it is another file."""
-    if head.startswith(MAGIC) or file_of(head):
-        trace = load(path)
-        found = findings(trace.metadata, evidence_of(trace))
-        return concluded(path, 0, len(trace), found, trace.damage, what="spans")
-    if b"span_id" in head.partition(b"\n")[0] and not head.startswith(b"{"):
-        trace = load(path)
-        silent = Finding(False, "a CSV does not say what was lost, nor what its clocks are worth")
-        return concluded(path, 0, len(trace), [*findings({}, evidence_of(trace)), silent], what="spans")
-    return None
+    is_csv = b"span_id" in head.partition(b"\n")[0] and not head.startswith(b"{")
+    if not (is_csv or head.startswith(MAGIC) or file_of(head)):
+        return None
+    trace = load(path)
+    found = findings(trace.metadata, evidence_of(trace))
+    if trace.format == "csv":
+        found.append(Finding(False, "a CSV does not say what was lost, nor what its clocks are worth"))
+    return concluded(path, 0, len(trace), found, trace.damage, what="spans")
 
 
 def check_file(path):

@@ -71,7 +71,7 @@ class Rows:
         found = {"schema": str(VERSION), "base_unix_ns": str(self.trace.base_ns), "form": self.trace.format,
                  "metadata": json_text(about), "damage": self.trace.damage,
                  "left_out": json_text(self.trace.left_out)}
-        if self.trace.tool:
+        if self.trace.tool or self.trace.notes:
             found |= {"tool": self.trace.tool, "notes": json_text(self.trace.notes)}
         for key in sorted(about):
             if key != "user" and isinstance(about[key], (str, int, float)):

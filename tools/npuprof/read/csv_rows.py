@@ -20,6 +20,8 @@ CSV_LINE = re.compile(rb'^([0-9a-f]{32}),([0-9a-f]{16}|),([0-9a-f]{16}),(-?\d+),
                       + rb',(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)'
                       rb'(?:,(?:"(?:[^"\n]|"")*")?)?$', re.M)
 CSV_MEMORY_PEAK = re.compile(rb'^,,,(-?\d+),-?\d+,"memory",' + CELL + rb',,,,,,,0,?$', re.M)
+ONE_DEVICE = ("a CSV does not name devices: if there were several, what PEs of one number did is on one "
+              "track here; ask the JSON or the image")
 # The form of each column's cells; None: a text.
 FORMS = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*",
          *[r"-?\d+|"] * 5, r"-?\d+"]
@@ -41,6 +43,8 @@ def read_csv(path, file, bar):
     trace.base_ns = min(reader.absolute, default=0)
     trace.start = loops.moved(reader.absolute, -trace.base_ns)
     file.close()
+    if any(track.kind == "device" for track in trace.tracks):
+        trace.notes.append(ONE_DEVICE)
     kinds_by_name(trace)
     return trace
 
