@@ -163,6 +163,21 @@ class Content(Case):
                                               '"start_unix_ns":5}}}')
         self.assertEqual(self.otlp("empty.json", "empty.otlp.json"), {"resourceSpans": []})
 
+    def test_ids_that_a_json_states(self):
+        """What is made of it agrees with the image's CSV on those of labelled spans and executions, and on no
+        others, as the texts say."""
+        path = self.image("told.npuprof")
+        for source, target in ((path, "told.json"), (path, "told.csv"), ("told.json", "new.csv")):
+            convert(source, scratch() / target)
+        own, new = ([line.split(",")[2] for line in (scratch() / name).read_text().splitlines()[1:]]
+                    for name in ("told.csv", "new.csv"))
+        given = [event["args"] for event in helpers.load(scratch() / "told.json")["traceEvents"]
+                 if "span_id" in event.get("args", {})]
+        stated = {args["span_id"] for args in given}
+        self.assertTrue(stated)
+        self.assertEqual([mine == theirs for mine, theirs in zip(own, new)],
+                         [mine in stated or not mine for mine in own])
+
     @helpers.thorough
     def test_json_to_csv(self):
         """The CSV from the JSON: the same rows as the converter's, but for ids that only the image has. From

@@ -17,7 +17,8 @@
     convert t.npuprof -o t.json --source     each span and instant says its file and line, for viewers
 
 build/npuprof-convert (`make tools`) reads an image, in constant memory. Other files are read whole. OTLP has
-no counters.
+no counters. A JSON does not state the ids of plain spans: what is made of it has others than what is made of
+the image.
 
 Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or output cannot be
 used.

@@ -2,7 +2,8 @@
 """Writes a trace as OTLP/JSON, the form that OpenTelemetry collectors read.
 
 There is one resource for each process. Ids, parents and times are those of the CSV, so a program that was
-started with TRACEPARENT in its environment joins the trace of its caller. An arrow (submit to device,
+started with TRACEPARENT in its environment joins the trace of its caller. A JSON does not state the ids of
+plain spans, and those made of it are others. An arrow (submit to device,
 PROF_FLOW) is a link at both of its ends; it makes them producer and consumer. Instants become events of the
 span around them.
 """
