@@ -70,6 +70,39 @@ class Whole(unittest.TestCase):
         self.assertIs(npuprof.load(exported(path)).args(0)["yes"], True)
 
 
+class Large(unittest.TestCase):
+    """Numbers are exact, or left out and counted."""
+
+    def trace(self, *values):
+        events = [{"ph": "C", "name": name, "pid": 1, "ts": n, "args": args} for n, value in enumerate(values)
+                  for name, args in (("k", {"value": value}), ("pool", {"used": value, "allocated": value}))]
+        path = scratch() / "large.json"
+        path.write_text(json.dumps({"traceEvents": events, "metadata": {"npuprof": {
+            "version": "1.0.0", "start_unix_ns": 5, "lost": {}, "recorded": 2 * len(values)}}}))
+        return path
+
+    def read(self, *values):
+        trace = npuprof.load(exported(self.trace(*values)))
+        return (next(series.values for series in trace.counters if series.name == "k"),
+                [record.used for record in trace.memory], trace.left_out_text())
+
+    def test_exact(self):
+        values = [0, -5, 2**53 + 1, 2**63 - 1, -2**63]
+        self.assertEqual(self.read(*values), (values, values, ""))
+        database = sqlite3.connect(scratch() / "out.db")
+        types = database.execute("SELECT typeof(value), typeof(int) FROM counters LIMIT 1").fetchone()
+        self.assertEqual(types, ("real", "integer"))
+
+    def test_left_out(self):
+        """Of a counter only what would be rounded, and that is said."""
+        found = self.read(1, 2**64 - 1, 2**64, 0.5)
+        self.assertEqual(found[0], [1, 2.0**64, 0.5])
+        self.assertEqual(found[1:], ([1], "5 values that 64 bits cannot hold"))
+        for command in ("check", "report"):
+            self.assertIn("5 values that 64 bits cannot hold",
+                          helpers.npuprof_py(command, scratch() / "out.db").stdout)
+
+
 class Refused(unittest.TestCase):
     def test_changed(self):
         planted.case("P11").write(scratch() / "planted.json")
@@ -83,6 +116,8 @@ class Refused(unittest.TestCase):
                        "DELETE FROM tracks WHERE id = 0",
                        "UPDATE tracks SET base = 99 WHERE id = 0", "DROP TABLE flows",
                        "DELETE FROM strings WHERE id = 5", "DELETE FROM meta",
+                       "INSERT INTO memory VALUES(1, 'd', NULL, 5, 0, 't', 0)",
+                       "INSERT INTO memory VALUES(1, 'd', 5, 'x', 0, 't', 0)",
                        "UPDATE spans SET start_ns = 4611686018427387904 WHERE id = 3"):
             path = scratch() / "changed.db"
             path.write_bytes(whole)

@@ -28,6 +28,7 @@ from ..base.messages import Refused, tell_left_out
 from ..merging.beside import add_kernel_arguments, loaded, only_trace
 from .ctf import write_ctf
 from .parquet import write_parquet, writer
+from .rows import leave_out_large
 from .sqlite import write_sqlite
 
 
@@ -60,12 +61,14 @@ def run(arguments):
     if arguments.ctf:
         check_new_folder(arguments.ctf)
     trace = loaded(path, arguments)
+    if arguments.ctf:
+        write_ctf(trace, arguments.ctf)
+    if database or folder:
+        leave_out_large(trace)
     tell_left_out(path, trace)
     if database:
         with whole_file(database) as file:
             write_sqlite(trace, file.name, database)
     if folder:
         write_parquet(trace, folder)
-    if arguments.ctf:
-        write_ctf(trace, arguments.ctf)
     return 1 if trace.damage else 0

@@ -42,6 +42,22 @@ def number(value):
     return float(value) if type(value) in (int, float) else None
 
 
+def leave_out_large(trace):
+    """Takes out of a trace, and counts, what the tables have no place for: numbers beyond 64 bits."""
+    fitting = [record for record in trace.memory
+               if None not in map(integer, (record.used, record.allocated, record.change))]
+    away = len(trace.memory) - len(fitting)
+    for series in trace.counters:
+        kept = [n for n, value in enumerate(series.values)
+                if integer(value) is not None or float(value) == value]
+        away += len(series.values) - len(kept)
+        for column in (series.ts, series.values):
+            column[:] = map(column.__getitem__, kept)
+    trace.memory = fitting
+    if away:
+        trace.left_out["value that 64 bits cannot hold"] += away
+
+
 class Rows:
     """The rows of one trace. each() yields (table, list of rows)."""
 
@@ -185,12 +201,12 @@ class Rows:
         for series in self.trace.counters:
             name, key = self.string(series.name), self.string(series.key)
             for ts, value in zip(series.ts, series.values):
-                yield name, key, series.pid, ts, float(value)
+                yield name, key, series.pid, ts, float(value), integer(value)
 
     def memory(self):
         for record in self.trace.memory:
-            yield (record.ts, clean(record.device), integer(record.used), integer(record.allocated),
-                   integer(record.change), clean(record.tag), int(record.warm_up))
+            yield (record.ts, clean(record.device), record.used, record.allocated, record.change,
+                   clean(record.tag), int(record.warm_up))
 
     def instants(self):
         for instant in self.trace.instants:

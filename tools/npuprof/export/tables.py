@@ -3,9 +3,10 @@
 
 Times are whole ns on the trace's own time line; meta.base_unix_ns is the Unix time of its 0. What a trace
 does not say is NULL. A text that comes often is a number of the table strings. instants.args is JSON, and
-args.json is a value that is no number of 64 bits and no text: true, null, a list, an object. In
-spans.unfinished, 2 is a span that an exception ended. meta.metadata is metadata.npuprof as JSON: with it,
-`report` and the others read a database as the trace it was made of (read/database.py)."""
+args.json is a value that is no number of 64 bits and no text: true, null, a list, an object. counters.int is
+a value that is a whole number, which counters.value may round. In spans.unfinished, 2 is a span that an
+exception ended. meta.metadata is metadata.npuprof as JSON: with it, `report` and the others read a database
+as the trace it was made of (read/database.py)."""
 
 VERSION = 1        # of the schema: grows only if a name goes or changes its meaning
 
@@ -25,7 +26,7 @@ TABLES = {
     "args": "span INT, key INT, int INT, real REAL, text TEXT, json TEXT, PRIMARY KEY(span,key)",
     "flows": "id INTEGER PRIMARY KEY, name TEXT, from_track INT, from_ns INT, from_span INT, to_track INT, "
              "to_ns INT, to_span INT",
-    "counters": "name INT, key INT, pid INT, ts_ns INT, value REAL",
+    "counters": "name INT, key INT, pid INT, ts_ns INT, value REAL, int INT",
     "memory": "ts_ns INT, device TEXT, used_bytes INT, allocated_bytes INT, change_bytes INT, tag TEXT, "
               "warm_up INT",
     "instants": "ts_ns INT, track INT, name TEXT, cat TEXT, args TEXT",

@@ -126,7 +126,8 @@ def read_rest(trace, execute):
     for name, *ends in execute("SELECT name, from_track, from_ns, to_track, to_ns FROM flows ORDER BY id"):
         trace.flows.add(trace._numbers[name], *ends)
     series = {}
-    for *whose, ts, value in execute("SELECT name, key, pid, ts_ns, value FROM counters ORDER BY rowid"):
+    for *whose, ts, value in execute(
+            "SELECT name, key, pid, ts_ns, coalesce(int, value) FROM counters ORDER BY rowid"):
         name, key, pid = whose
         if (found := series.get(tuple(whose))) is None:
             found = series[tuple(whose)] = Counter(trace.names[name], pid, trace.names[key], [], [])
@@ -139,6 +140,8 @@ def read_rest(trace, execute):
     trace.memory = [Memory(*row[:-1], bool(row[-1]), owners.get((row[1], *row[:3:2]))) for row in execute(
         "SELECT ts_ns, device, used_bytes, allocated_bytes, tag, change_bytes, warm_up FROM memory "
         "ORDER BY rowid")]
+    if not all(type(number) is int for one in trace.memory for number in (one.ts, *one[2:4], one.change)):
+        raise ValueError
     trace.instants = [Instant(*row, json.loads(args) if args else {}) for *row, args in execute(
         "SELECT ts_ns, track, name, cat, args FROM instants ORDER BY rowid")]
     used = *trace.flows.columns[::2], [instant.track for instant in trace.instants]
