@@ -275,6 +275,8 @@ static void note_asked(block *out, const char *key, const char *key_end, const c
     else if (is(key, key_end, "wait_cpu_ns")) out->asked |= 16;
     else if (is(key, key_end, "ops")) out->asked |= 32;
     else if (is(key, key_end, "bytes")) out->asked |= 64;
+    else if (is(key, key_end, "stamps_out_of_range")) out->asked |= 128;
+    else if (is(key, key_end, "end_before_start")) out->asked |= 256;
 }
 
 /* The arguments of a span, from behind the brace: what of them has a column of its own. */

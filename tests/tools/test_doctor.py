@@ -99,6 +99,39 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn(": ok, ", done.stdout)
 
 
+VALUES = r"""
+#include "npuprof.h"
+int main(void)
+{
+    npuprof_start(1);
+    const int64_t now = npuprof_now_ns();
+    npuprof_span("mine", NULL, "right", now, now + 9, PROF_NO_ARGS);
+    npuprof_span("mine", NULL, "zero", 0, 9, PROF_NO_ARGS);
+    npuprof_span("mine", NULL, "back", now, now - 9, PROF_NO_ARGS);
+    PROF_MEMORY(NULL, 1, INT64_MAX, "fits");
+    PROF_MEMORY(NULL, 1, UINT64_MAX, "large");
+    npuprof_stop();
+    return npuprof_dump("values.json") || npuprof_dump("values.npuprof");
+}
+"""
+
+
+class Values(unittest.TestCase):
+    def test_what_cannot_be_right(self):
+        """Each is said with a number, by each command; a trace with such values is not ok."""
+        (scratch() / "values.c").write_text(VALUES)
+        program = helpers.build(scratch() / "values.c", "values")
+        run([program], code=0, env=helpers.environment(), cwd=scratch())
+        call("export", "values.json", "--sqlite", "values.db", cwd=scratch())
+        for name in ("values.json", "values.npuprof", "values.db"):
+            for command in ("check", "report"):
+                said = " ".join(call(command, name, cwd=scratch()).stdout.split())
+                self.assertIn("1 spans, 'zero', have stamps too far from the trace", said)
+                self.assertIn("1 spans, 'back', end before they start", said)
+                self.assertIn("1 value that 64 bits cannot hold" if name == "values.db" else
+                              "1 memory records of 2^63 bytes or more are rounded", said)
+
+
 def sync(**more):
     return {"spans": 5, "anchors": 2, "rate_hz": 1e6, **more}
 

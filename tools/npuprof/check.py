@@ -161,9 +161,12 @@ class Checker:
             self.evidence.instant(name, args)
         elif phase == "X" and args:
             self.evidence.open[str(name)] += args.get("unfinished") is True
+            self.evidence.span(str(name), args)
             number = args.get("execution_index")
             if "error_ns" in args and type(number) is int:
                 self.executions[thread].add(number)
+        elif phase == "C" and args.keys() == {"used", "allocated"}:
+            self.evidence.rounded += any(type(value) is not int for value in args.values())
 
     def thread(self, index, event, phase, name):
         """(pid, tid); None if one of them is wrong. The name of a process needs no tid. Other tools count

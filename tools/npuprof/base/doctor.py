@@ -14,6 +14,12 @@ SHOWN = 3                    # names in a sentence
 RATE_PPM = 10_000            # so far a stated rate may be off; oscillators without a crystal are better
 NARROW = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56)     # widths of counters
 NO_SPAN = "no device span"
+# Facts of a span whose stamps cannot be right, and what is said of such spans.
+WRONG = {"stamps_out_of_range": "have stamps too far from the trace, and are drawn without length where it "
+                                "begins; hand times of npuprof_now_ns() to npuprof_span()",
+         "end_before_start": "end before they start, and are drawn without length; look at what is handed to "
+                             "npuprof_span()"}
+ROUNDED = "memory records of 2^63 bytes or more are rounded to 53 bits, as every JSON has them"
 RECORDED_LESS = ("overwritten", "arena_full", "reading", "sink", "no_context")
 
 
@@ -27,6 +33,13 @@ class Evidence:
         self.pauses = self.resumes = 0
         self.notes = []                  # what the reader says of a trace of another tool
         self.executions = {}             # device -> the values of execution_index of its spans
+        self.wrong = Counter()           # (key of WRONG, name of a span) -> how many
+        self.rounded = 0                 # of ROUNDED
+
+    def span(self, name, args):
+        """Takes the arguments of a span."""
+        for key in WRONG.keys() & args.keys():
+            self.wrong[key, name] += args[key] is True
 
     def instant(self, name, args):
         """Takes an instant event."""
@@ -45,6 +58,13 @@ def evidence_of(trace):
     marked, row = bytes(trace.flags).translate(is_open), -1
     while (row := marked.find(1, row + 1)) >= 0:
         found.open[trace.names[trace.name[row]]] += 1
+    if any(trace.mentions(key) for key in WRONG):
+        for row, track in enumerate(trace.track):
+            if trace.tracks[track].kind == "other":
+                found.span(trace.text(row), trace.args(row))
+    # Why: 64 bits of the arena become a real in its JSON. Other tools' JSON has them whole.
+    found.rounded = sum(max(record.used, record.allocated) >> 63 > 0 for record in trace.memory
+                        if trace.metadata)
     for instant in trace.instants:
         if instant.name == NO_SPAN or instant.name.startswith("npuprof "):
             found.instant(instant.name, instant.args)
@@ -91,6 +111,13 @@ def findings(about, evidence):
         found.append((False, f"{evidence.open.total()} spans were still open at the end, "
                              f"{listed(evidence.open)}: they took at least so long; end them before the "
                              "trace is written, or see why the program died"))
+    for key, sentence in WRONG.items():
+        names = [name for (fault, name), count in evidence.wrong.items() if fault == key and count]
+        if names:
+            count = sum(evidence.wrong[key, name] for name in names)
+            found.append((False, f"{count} spans, {listed(names)}, {sentence}"))
+    if evidence.rounded:
+        found.append((False, f"{evidence.rounded} {ROUNDED}"))
     if evidence.pauses > evidence.resumes:
         found.append((False, "recording was paused at the end: what came later is not in the trace; "
                              "call npuprof_resume()"))

@@ -18,7 +18,7 @@ from .own_layout import X_LINE
 WARM_OF_FLAGS = bytes(flags & IN_WARM_UP and 1 for flags in range(256))
 # Arguments that mentions() knows of, by bit as C counts them: name and value, None for any.
 ASKED = (("kind", "wait"), ("cpu_ns", None), ("ne.type", None), ("doorbell_ns", None), ("wait_cpu_ns", None),
-         ("ops", None), ("bytes", None))
+         ("ops", None), ("bytes", None), ("stamps_out_of_range", None), ("end_before_start", None))
 WARM_UP_NAMES = re.compile(r"warm[ _-]?up", re.I)
 MASK = 2**64 - 1
 # One counter over time: ts (as trace.start) and values are lists of the same length.
