@@ -1534,8 +1534,8 @@ enum {
     NPUPROF_READ_POINT = 16,       /* an event: it has no length */
     NPUPROF_READ_CUT = 32,         /* ended by an exception, longjmp or a thread's end, not by its own end */
     NPUPROF_READ_WARM_UP = 64,     /* inside a PROF_RECORD_WARM_UP */
-    /* Arguments may be missing (overwritten), or are cut (too long). Not set for those that a full arena dropped
-       while they were recorded: NPUPROF_LOST_ARGUMENTS counts them. */
+    /* Arguments may be missing (overwritten), or are cut (too long). Not set for those that a full arena
+       dropped while they were recorded: NPUPROF_LOST_ARGUMENTS counts them. */
     NPUPROF_READ_ARGS_LOST = 128
 };
 
