@@ -15,11 +15,13 @@ APP, KWORKER, IRQ_THREAD = 70, 87, 33
 
 
 class Ring:
-    """One scheduler: its context C of the fences "scheduled" (finished: C + 1), and its hardware."""
+    """One scheduler: its context C of the fences "scheduled" (finished: C + 1), and its hardware. engine: the
+    Ring whose hardware it shares, in turns, or itself."""
 
     def __init__(self, name, device, context, credits, irq, seqno=0):
         self.name, self.device, self.context, self.credits, self.irq = name, device, context, credits, irq
         self.seqno, self.queue, self.flying, self.free = seqno, [], 0, 0
+        self.engine = self
 
 
 class Queue:
@@ -127,12 +129,12 @@ class Machine(Queue):
         if self.xdna == "out":
             self.driver(handed - 200, 0, "kworker", job, "sent to device")
         self.fence(handed, 0, "kworker", "signaled", ring, ring.context, job["n"])
-        begin = max(self.random.randrange(ran + 500, handed - 300), ring.free)
+        begin = max(self.random.randrange(ran + 500, handed - 300), ring.engine.free)
         end = begin + self.random.randrange(50000, 900000)
         if self.swapped and self.random.random() < self.swapped:
             begin, end = handed, handed + 20000         # another engine of the ring
         else:
-            ring.free = end
+            ring.engine.free = end
         job["begin"], job["end"] = begin, end
         self.truth[f"{ring.context + 1}:{job['n']}"] = job["submit"], begin, end
         self.at(end, self.finished, ring, job)

@@ -148,6 +148,20 @@ class Jobs(unittest.TestCase):
         self.assertGreater(sum("another lane" in a["start"] for a in args), 20)
         self.assertEqual({a["stream"] for a in args}, {6, 8})
 
+    def test_shared_hardware(self):
+        """Two rings of one device may be one engine in turns, and so may all whose device no line names."""
+        for device, name, stable, shares in (("03.0", "ccs", True, True), ("03.0", "ccs", False, True),
+                                             ("{}.npu", "npu", True, False),
+                                             ("{}.npu", "{}.npu", False, False)):
+            with self.subTest(name=name, stable=stable):
+                rings = [Ring(f"{name}{n}" if shares else name.format(f"fdab{n}000"),
+                              device.format(f"fdab{n}000"), context, 1, 45 + n)
+                         for n, context in enumerate((5, 7))]
+                rings[1].engine = rings[0] if shares else rings[1]
+                machine = Machine(11, rings, stable=stable).run(300, gap=1400000)
+                args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0.3 if shares else 1)
+                self.assertEqual(sum("another lane" in a["start"] for a in args) > 20, shares)
+
     def test_many_lanes(self):
         """A job costs no look at all other lanes of its ring."""
         def took(lanes):

@@ -13,6 +13,7 @@ from npuprof.analysis import replay
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.rules.finding import Missing
 from npuprof.analysis.rules.host import submissions
+from npuprof.analysis.verdict import judge
 from npuprof.merging.beside import loaded
 from npuprof.read import load
 from test_kernel_drivers import text
@@ -315,6 +316,30 @@ class Doubts(unittest.TestCase):
         self.assertIn("by mono; error at most", merged(lines, "--ftrace-clock", "mono", name="u")[0])
         lost = "app 70/70 [000] 9.000000000: PERF_RECORD_LOST lost 7\n"
         self.assertEqual(self.seen(lines + lost)[0]["lost"], 7)
+
+    def test_rings_of_one_device(self):
+        """Where nobody knows which lanes are one engine, no gain is likely, and none is said to be idle."""
+        for names, device, stable, why in (
+                (("ccs3", "ccs7"), "03.0", True, "03.0 ccs3, 03.0 ccs7 may be one engine in turns"),
+                (("gfx", "gfx"), "03.0", False, "no line names the devices of gfx:"),
+                (("a", "b"), "{}", True, None)):
+            rings = [Ring(name, device.format(name), context, 1, 45 + context)
+                     for name, context in zip(names, (5, 7))]
+            machine = Machine(11, rings, stable=stable).run(60, gap=9000000)
+            told, said, idle = self.seen(ftrace(machine.lines))
+            self.assertEqual((told["may_share"] != []), why is not None)
+            facts = Facts(load(scratch() / "u.json"))
+            gains = {one.confidence for one in judge(facts).findings if one.rule.kind == "gain"}
+            doubted = sum(entry.total - entry.certain for (_, queue, *_), entry in idle.entries.items()
+                          if (queue >= 0) == (len(facts.jobs.devices) == 1))
+            busy = sum(own.length() for own in facts.busy)
+            self.assertEqual(5 * doubted > 4 * busy, why is not None, (doubted, busy))
+            self.assertLessEqual(gains, {"unsure"} if why else {"sure", "likely"})
+            for words in (why, "warning: " if why else None):
+                self.assertIn(words or "", said)
+            self.assertEqual("device busy" in said, why is None, said[:900])
+            self.assertEqual("Send more requests" in said, "ccs3" not in names)
+            self.assertEqual(facts.headline["parallelism_ratio"] is None, why is not None)
 
 
 def kernel_lines(lines):

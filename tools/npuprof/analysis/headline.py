@@ -13,6 +13,8 @@ from .figures import enough
 # What nobody knows where the lengths of jobs are not known.
 OF_LENGTHS = ("busy_pct", "parallelism_ratio", "device_depth_ratio", "idle_ns", "idle_pct", "largest_idle",
               "largest_idle_pct")
+# And where nobody knows which lanes are one engine.
+OF_ENGINES = "parallelism_ratio", "idle_ns", "idle_pct", "largest_idle", "largest_idle_pct"
 
 
 def headline(facts):
@@ -20,7 +22,8 @@ def headline(facts):
     window, jobs, ordered = facts.window, facts.jobs, facts.durations
     n = len(ordered)
     figures = list(map(facts.pes.figures, range(len(facts.pes.groups))))
-    devices = [union_of(map(facts.busy.__getitem__, queues)).length() for queues in jobs.queues_of]
+    devices = [union_of(map(facts.busy.__getitem__, queues)).length()
+               for queues in [*jobs.queues_of, *jobs.shared]]
     busy = max((pct(ns, window.length_ns) for ns in devices if window.length_ns), default=None)
     total, _, _ = facts.idle.of_class(*{key[2] for key in facts.idle.entries})
     labels = {}
@@ -45,4 +48,5 @@ def headline(facts):
             "idle_pct": pct(total, window.length_ns * len(jobs.devices)),
             "largest_idle": None if largest is None else " ".join(filter(None, largest)),
             "largest_idle_pct": pct(labels[largest], window.length_ns) if largest else None}
-    return found | dict.fromkeys(OF_LENGTHS) if jobs.are_drawn_loosely else found
+    unknown = OF_LENGTHS if jobs.are_drawn_loosely else OF_ENGINES if jobs.shared else ()
+    return found | dict.fromkeys(unknown)

@@ -322,15 +322,16 @@ class Idle:
 
 def doubts(facts):
     """{queue: intervals, flat, in which a text of the kernel does not tell what its device did}: events were
-    lost, or a job has no end."""
+    lost, or a job has no end, or a lane worked that may be of the same engine."""
     about = facts.trace.metadata.get("ftrace")
     about = about if isinstance(about, dict) else {}
-    found = {}
-    for q, queue in enumerate(facts.jobs.queues):
-        device = f"{facts.jobs.devices[queue.device]} "
-        rings = {ring for ring in about.get("rings", ()) if device.startswith(f"{ring} ")}
+    jobs, found = facts.jobs, {}
+    for q, rings in enumerate(jobs.rings):
+        others = {other for own in jobs.shared if q in own for other in own} - {q}
+        beside = rings.union(*(jobs.rings[other] for other in others))
         every = [*(about["not_seen_ns"] if rings else ()),
-                 *(own for ring, *own in about.get("unended_ns", ()) if ring in rings)]
+                 *(own for ring, *own in about.get("unended_ns", ()) if ring in beside),
+                 *(pair for other in sorted(others) for pair in facts.busy[other])]
         if every:
             found[q] = loops.merged(array("q", [ns for own in every for ns in own])).flat
     return found

@@ -119,6 +119,27 @@ class Jobs:
                 and (wild[self.queue[k]] or (kernel and trace.names[trace.cat[i]] == KERNEL))]
 
     @cached_property
+    def rings(self):
+        """By queue: the rings of the kernel's text that have its lane."""
+        kernel = self.trace.metadata.get("ftrace")
+        every = kernel.get("rings", ()) if isinstance(kernel, dict) else ()
+        names = (f"{self.devices[queue.device]} " for queue in self.queues)
+        return [{ring for ring in every if name.startswith(f"{ring} ")} for name in names]
+
+    @cached_property
+    def shared(self):
+        """[queues] of lanes that may be one engine in turns, or several: the kernel's text does not tell."""
+        kernel = self.trace.metadata.get("ftrace")
+        groups = kernel.get("may_share", ()) if isinstance(kernel, dict) else ()
+        found = ([q for q, rings in enumerate(self.rings) if rings & set(group)] for group in groups)
+        return [own for own in found if len(own) > 1]
+
+    @cached_property
+    def may_be_one(self):
+        """Are there devices by name that may be one engine?"""
+        return any(len({self.queues[q].device for q in own}) > 1 for own in self.shared)
+
+    @cached_property
     def by_order(self):
         """Devices whose clock did again and again what its declared rate excludes: between two reads nothing
         is known but the order of their stamps."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reactions: what else may change when something gets faster, and the graph does not have.
 
-    turns       lanes of one device never work at the same time, and jobs wait while another one works: they
-                may be one engine in turns
+    turns       lanes of one device, or that may be of one, never work at the same time, and jobs wait while
+                another one works: they may be one engine in turns
     beside      a thread that submits nothing works nearly as long as all would take then. It may bring what
                 is worked on, or take the results: then it is what all wait for
     batches     an inference takes longer behind one that took longer: it may take all requests that have come
@@ -73,7 +73,7 @@ def once(made):
 def in_turns(replay):
     """True: lanes of one device do not work at the same time, and jobs of one wait while others work."""
     facts, points = replay.facts, replay.points
-    for queues in facts.jobs.queues_of:
+    for queues in [*facts.jobs.queues_of, *facts.jobs.shared]:
         lanes = [facts.busy[q] for q in queues if len(facts.busy[q])]
         work = sum(lane.length() for lane in lanes)
         held = sum(ns for ns, q in zip(replay.held_up, points.jobs.queue) if q in queues)

@@ -86,8 +86,10 @@ def judge(facts):
                     found.append(finding)
         except Missing as missing:
             verdict.missing.append((rule, str(missing)))
-    # Why: no interval of a median holds for so few, nor a gain where the jobs' lengths are not known.
-    for finding in found if 0 < len(facts.durations) < FEW or facts.jobs.are_drawn_loosely else ():
+    # Why: no interval of a median holds for so few, nor a gain where the jobs' lengths are not known, or
+    # which lanes are one engine.
+    jobs = facts.jobs
+    for finding in found if 0 < len(facts.durations) < FEW or jobs.are_drawn_loosely or jobs.shared else ():
         if finding.rule.kind == "gain":
             finding.confidence = "unsure"
     # Why: another tool merged the clocks of host and device, and nobody knows how far they are off.

@@ -15,6 +15,8 @@ LOW = 2**32 - 1
 FENCE = re.compile(r"driver=(.*) timeline=(.*) context=(\d+) seqno=(\d+)")
 STABLE = re.compile(r"dev=(.*), fence=(\d+):(\d+), ring=(.*), job count:(\d+), hw job count:(-?\d+)"
                     r"(?:, client_id:(\d+))?")
+# A ring with the name of a device of a bus: its driver names each by its device.
+OF_A_BUS = re.compile(r"[\da-f]+\.[a-z][\w-]*|[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.[0-7]")
 DONE = re.compile(r"fence=(\d+):(\d+) signaled")
 # Before 6.17. Its fence is a pointer and its id counts per ring: the thread tells which job it is.
 OLD_RUN = re.compile(r"entity=.*, fence=.*, ring=(.*), job count:(\d+), hw job count:(-?\d+)")
@@ -72,7 +74,7 @@ class Fences:
     def named(self, found):
         """(key, Lane) of a line of the scheduler's own."""
         device, context, seqno, ring = found.groups()[:4]
-        lane = Lane(f"{device} {ring}", f"stream {context}", int(context))
+        lane = Lane(f"{device} {ring}", f"stream {context}", int(context), device)
         if self.lanes.setdefault(lane.number & LOW, lane) != lane:
             self.lanes[lane.number & LOW] = None        # two contexts that dma_fence prints alike
         return (int(context) & LOW, int(seqno) & LOW), lane
@@ -113,7 +115,8 @@ class Fences:
         self.inits[event.tid] = Init(context, seqno, ring, event.ns, event.cpu, self.holes, not second, sure)
         if second and (sure or not self.contradicted(context)):
             job = Job(f"{context}:{seqno}", event.ns, event.tid)
-            job.arm, job.lane = before.ns, Lane(ring, f"stream {context}", context)
+            hardware = ring if OF_A_BUS.fullmatch(ring) else ""
+            job.arm, job.lane = before.ns, Lane(ring, f"stream {context}", context, hardware)
             self.jobs.submitted((context, seqno), job)
             self.finished.add(context)
             if sure:

@@ -13,8 +13,9 @@ from collections import Counter, namedtuple
 from .contexts import A_TIMER
 
 FOREVER = 2**63
-# Where jobs run: the device or ring, and the lane in it by name; number: its fence context, or None
-Lane = namedtuple("Lane", "ring name number")
+# Where jobs run: the device or ring, and the lane in it by name; number: its fence context, or None;
+# hardware: of which device the text says the ring is. Lanes of one, and all those without, may share it
+Lane = namedtuple("Lane", "ring name number hardware", defaults=("",))
 # What was not seen: intervals in which events were lost; these, and when jobs ended whose begin was not seen;
 # when interrupts began that told more ends, or may have
 Unseen = namedtuple("Unseen", "holes ends interrupts")
@@ -127,7 +128,7 @@ class Jobs:
         self.counts["no end seen"] += len(self.gone)
         ends = self.strange + [job.done for job in self.finished if job.doubted]
         unseen = Unseen(apart(holes), apart(holes + [(ns, ns) for ns in ends]), self.shared)
-        rings, unfinished = {}, [job for own in self.open.values() for job in own]
+        shared, unfinished = {}, [job for own in self.open.values() for job in own]
         for job in self.finished + self.gone:
             # Why: the line that ended this one and that of the other's begin may be among the lost ones.
             job.doubted |= job.reused and job.done is not None and in_hole(unseen.holes, job.arm, job.done)
@@ -137,10 +138,11 @@ class Jobs:
             if job.lane is None:
                 self.counts["no begin seen"] += 1
             else:
-                rings.setdefault(job.lane.ring, []).append(job)
+                shared.setdefault(job.lane.hardware, []).append(job)
         found = {}
-        for ring, own in rings.items():
-            late = [job for job in unfinished if job.lane and job.lane.ring == ring and job.high is not None]
+        for hardware, own in shared.items():
+            late = [job for job in unfinished
+                    if job.lane and job.lane.hardware == hardware and job.high is not None]
             for span in settled(own, late, unseen):
                 found.setdefault(span.job.lane, []).append(span)
         return found
@@ -190,7 +192,7 @@ def overtaken(jobs, unfinished):
 
 
 def settled(jobs, unfinished, unseen):
-    """The Spans of the jobs of a ring, in the order in which they ended. unseen: an Unseen."""
+    """The Spans of the jobs of one hardware, in the order in which they ended. unseen: an Unseen."""
     lanes = {}
     for n, job in enumerate(jobs):
         lanes.setdefault(job.lane, []).append(n)
@@ -211,13 +213,13 @@ def settled(jobs, unfinished, unseen):
             others = last.job.done                   # the latest end in another lane
         ordered = job.in_order and n not in past and job.lane not in parallel
         before = ends.get(job.lane, NEVER)           # the job before it in its lane
-        end = ending(job, before if ordered else NEVER, usual, unseen)
+        end = ending(job, before if ordered else NEVER, usual[job.lane.ring], unseen)
         if last is not None and job.irq is not None and (last.job.irq == job.irq or last.end == end.drawn):
             spans[-1] = last if last.end_error is None else one_interrupt(last)
             before = before._replace(earliest=None)
         start, error, why = starting(job, before, end.drawn, ordered, n in past)
-        if others > high or behind[n] < start:
-            error, why = None, "start not known: another lane of this ring was busy"
+        if (others > high or behind[n] < start) and not job.stated:
+            error, why = None, "start not known: another lane was busy, maybe on the same hardware"
         if in_hole(unseen.ends, high, job.done):
             error, why = None, "start not known: something was not seen meanwhile"
         if job.doubted:
@@ -243,11 +245,13 @@ def still_there(jobs, order, unfinished):
 
 
 def usual_interrupts(jobs):
-    """Names of the interrupts that lead to the ends of jobs of a ring. Why not all: the thread that tells an
-    end may have slept on something else in between, and what woke it from that came after the end."""
-    named = Counter(job.irq_who for job in jobs if job.irq is not None)
-    most = max(named.values(), default=0)
-    return {who for who, count in named.items() if count * RARE >= most}
+    """ring -> the names of the interrupts that lead to the ends of its jobs. Why not all: the thread that
+    tells an end may have slept on something else in between, and what woke it then came after the end."""
+    found = {job.lane.ring: Counter() for job in jobs}
+    for job in jobs:
+        found[job.lane.ring][job.irq_who] += job.irq is not None
+    return {ring: {who for who, count in named.items() if count * RARE >= max(named.values()) and count}
+            for ring, named in found.items()}
 
 
 def ending(job, before, usual, unseen):

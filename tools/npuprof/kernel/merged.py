@@ -22,7 +22,13 @@ from .waits import chain, sentence
 from .witness import Witness
 
 CAT = KERNEL.encode()
+SHARED = ("{} may be one engine in turns, or several at a time: while one of them works, nobody knows "
+          "whether another one is idle, or when its job starts; lines of the driver tell it, if it has any: "
+          "`start` in a file of --ftrace-devices")
+UNNAMED = ("no line names the devices of {}: their lanes may be of one device or of several; Linux 6.17 and "
+           "later name it: record gpu_scheduler, too")
 MOST = 4096                      # intervals that the metadata hold
+NAMED = 4                        # rings in a sentence
 SPAN = re.compile(rb',"tid":(\d+),"ts":(\d+\.\d{3}),"dur":(\d+\.\d{3})')
 
 
@@ -269,6 +275,7 @@ class Kernel:
                            "lost": text.lost + text.uncounted if text.tells_lost else None,
                            "not_seen_ns": self.placed(self.witness.holes),
                            "rings": sorted({lane.ring for lane in self.witness.spans}),
+                           "may_share": list(self.witness.shared.values()),
                            "unended_ns": [[ring, *pair] for ring, own in sorted(self.witness.unended.items())
                                           for pair in self.placed(own)],
                            "notes": [*self.doubts(), *self.notes]}
@@ -305,6 +312,9 @@ class Kernel:
             yield (f"{unended} job{'s' * (unended > 1)} without an end: not drawn, and not in the depth; "
                    "idle times are not certain where it may have run")
 
+        for hardware, rings in self.witness.shared.items():
+            yield SHARED.format(listed(rings)) if hardware else UNNAMED.format(listed(rings))
+
     def error(self):
         """ns that its stamps may be off the common timeline; None: not known."""
         own = self.clock.error(self.text)
@@ -332,6 +342,11 @@ class Kernel:
         yield from self.witness.notes
         yield from self.doubts()
         yield from self.notes
+
+
+def listed(names):
+    """Some names in words."""
+    return ", ".join(names[:NAMED]) + f" and {len(names) - NAMED} more" * (len(names) > NAMED)
 
 
 def one(values):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One pass over a text of the kernel's tracer: its jobs, and the waits of threads."""
 
+from collections import Counter
+
 from .contexts import Contexts
 from .fences import LOW, Fences
 from .jobs import Job, Jobs, Lane, apart
@@ -21,6 +23,7 @@ class Witness:
     counts    Counter of edge jobs: "no begin seen", "no end seen"
     holes     [(since, until)] in which events were lost
     unended   ring -> [(since, until)] in which a job may have run whose end was not seen
+    shared    {hardware: [rings]} of lanes that may work at the same time or in turns; "": of unknown devices
     notes     sentences for the user"""
 
     def __init__(self, text, patterns, marked=()):
@@ -32,6 +35,7 @@ class Witness:
         self.jobs = Jobs(self.contexts, wanted)
         self.fences, self.power = Fences(self.jobs), Power()
         self.counts, self.spans, self.holes, self.unended = self.jobs.counts, {}, [], {}
+        self.shared = {}
 
     def read(self):
         """Reads the text once. Returns self."""
@@ -60,6 +64,7 @@ class Witness:
         self.jobs.forget(self.fences.wrong())
         self.spans = self.jobs.finish(holes, self.fences.known())
         self.unended = self.jobs.without_end(self.waits.last)
+        self.shared = shared(self.spans)
         self.counts["no begin seen"] += self.fences.edge_jobs()
         self.counts += {}
         self.note()
@@ -87,7 +92,7 @@ class Witness:
         job = Job(":".join(str(fields[name]) for name in device.key), event.ns, event.tid)
         # Why the context: the lines of the scheduler for the same context may name the lane.
         job.lane = Lane(filled(device.name, fields), filled(device.lane, fields),
-                        key[0] if device.fence else None)
+                        key[0] if device.fence else None, device.name)
         job.in_order, job.after_doorbell = device.in_order, device.after_doorbell
         job.own, job.reused = True, not device.fence
         if device.after_doorbell:
@@ -120,3 +125,12 @@ class Witness:
             self.notes.append(f"{count} events {name} hold an address where the text is: the kernel prints "
                               "such texts only in the `trace` file of tracefs, so record that")
 
+
+def shared(lanes):
+    """{hardware: [rings]} of Lanes that may share it: rings of one device, or lanes whose device no line
+    names."""
+    rings, count = {}, Counter(lane.hardware for lane in lanes)
+    for lane in lanes:
+        rings.setdefault(lane.hardware, set()).add(lane.ring)
+    return {hardware: sorted(own) for hardware, own in sorted(rings.items())
+            if len(own) > 1 or (not hardware and count[hardware] > 1)}

@@ -72,7 +72,9 @@ def trace_line(facts):
     if facts.jobs.are_drawn_loosely:
         parts.append("how busy the device was is not known")
     elif head["busy_pct"] is not None:
-        parts.append(f"device busy {whole(head['busy_pct'])} %")
+        # Why: what may be one device or several is not busy so long for certain.
+        who = "its lanes together" if facts.jobs.shared else "device"
+        parts.append(f"{who} busy {whole(head['busy_pct'])} %")
     if head["max_error_ns"] is not None:
         parts.append(f"clock +-{ns_text(head['max_error_ns'])}")
     if facts.window.paused_ns:

@@ -249,6 +249,9 @@ def short_kernels(facts):
 def no_demand(facts):
     """The device is idle because nobody asked."""
     submissions(facts)
+    # Why: idle times would be counted twice, and where one of them is idle, another one may be at work.
+    if facts.jobs.may_be_one:
+        raise Missing("which rings are one engine: lines of the driver with the start of each job")
     total, certain, found = facts.idle.of_class("no_demand")
     whole = sum(ns for (_, queue), ns in facts.idle.idle.items() if queue < 0)
     if 2 * total < whole or 10 * total < facts.window.length_ns:
