@@ -39,9 +39,15 @@ def suspend(us):
 
 
 class Power(unittest.TestCase):
-    def run_of(self, more, resumes=()):
+    def run_of(self, more, resumes=(), lost=(0, 0)):
+        """lost: from and to which us the lines of CPU 2 are lost, by lines of it there."""
         lines = [line for n in range(COUNT) for line in job(n, 10000 + 10000 * n, dict(resumes).get(n))]
-        said, trace = merged(text(*sorted([*lines, *more], key=lambda line: line[0])), name="p")
+        lines += [(us, 2, "other-9", ".....", "sched_waking: comm=x pid=8 prio=9 target_cpu=002")
+                  for us in lost if us]
+        lines = sorted([*lines, *more], key=lambda line: line[0])
+        before = [line for line in lines if line[0] < lost[1]]
+        hole = "CPU:2 [LOST 5 EVENTS]\n" * bool(lost[1])
+        said, trace = merged(text(*before) + hole + text(*lines[len(before):]), name="p")
         self.checked = helpers.npuprof_py("check", "p.json").stdout
         events = trace["traceEvents"]
         self.jobs = [event for event in events if event.get("args", {}).get("stamp") == "kernel"]
@@ -108,6 +114,26 @@ class Power(unittest.TestCase):
         self.assertIn("fdab0000.npu was throttled or saved power: in 50 % of the time in jobs it ran below "
                       "1000000000 Hz; devfreq-npu cooled with state 2", said)
         self.assertIn("warning: fdab0000.npu was throttled", " ".join(self.checked.split()))
+
+    def test_rate_behind_lost_events(self):
+        """A change back may be lost: what holds is known until there, and right before the next one."""
+        dip, later = self.rate(50100, 200000000, 1000000000), self.rate(95000, 200000000, 1000000000)
+        first, down, back, again = (0, 10**9), (40100, 2 * 10**8), (71000, 10**9), (85000, 2 * 10**8)
+        for more, until, rates, share in (
+                ([dip], 90919, [first, down], "in 18 % of the time in jobs it ran below 1000000000 Hz, of 4"),
+                ([dip, later], 71000, [first, down, back, again], "in 27 %"),
+                ([later], 71000, [first, back, again], "in 14 %")):
+            said, events = self.run_of(more, lost=(51000, 81000))
+            self.assertEqual([(event["ts"], event["ts"] + event["dur"]) for event in events
+                              if event["name"] == "not known: events were lost"], [(41000, until)])
+            self.assertEqual(self.counters["fdab0000.npu frequency", "Hz"], rates)
+            self.assertIn(share, said)
+
+    def test_asleep_behind_lost_events(self):
+        """A device that was suspended may have been awake in between."""
+        said, events = self.run_of(suspend(34000) + suspend(2000), {0: 3000, 3: 4000}, lost=(35000, 36000))
+        self.assertEqual([(event["ts"], event["dur"]) for event in events if event["name"] == "suspended"],
+                         [(0, 6), (24030, 970)])
 
     def test_not_throttled(self):
         """Between jobs, or less than one part in twenty; and another device of several."""

@@ -151,6 +151,13 @@ class Kernel:
             yield track_name(pid, track, f"{device} runtime power")
             for start, end in power.suspended(device, base, last):
                 yield self.span(pid, track, "suspended", start, end, {})
+        for device in sorted(power.rates):
+            unknown = power.unknown(device, last)
+            track += bool(unknown)
+            if unknown:
+                yield track_name(pid, track, f"{device} frequency")
+            for start, end in unknown:
+                yield self.span(pid, track, "not known: events were lost", max(start, base), end, {})
         busy = [(span.start, span.end) for span in self.jobs] + self.sleeps.busy()
         self.notes = list(power.notes(self.jobs, busy, self.names, last)) if busy else []
 

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections import namedtuple
 
-from .jobs import apart
+from .jobs import FOREVER, apart
 
 FREQUENCY = re.compile(r"dev_name=(\S+)\s+freq=(\d+)\s+prev_freq=(\d+)")
 CALL = re.compile(r"(\S+) flags-[\da-f]*[02468ace]\b")   # an odd one, RPM_ASYNC, only asks for it
@@ -23,11 +23,11 @@ Call = namedtuple("Call", "what device tid start end")
 
 
 class Power:
-    """What the events tell. rates: device -> [(ns, Hz)]; calls: [Call]; zones, coolers: name -> [(ns,
-    value)]."""
+    """What the events tell. rates: device -> [(ns, Hz before, Hz)]; calls: [Call]; zones, coolers: name ->
+    [(ns, value)]; holes: [(since, until)] in which events were lost, ascending and apart."""
 
     def __init__(self):
-        self.rates, self.calls, self.zones, self.coolers = {}, [], {}, {}
+        self.rates, self.calls, self.zones, self.coolers, self.holes = {}, [], {}, {}, []
         self.open = {}                         # (tid, device) -> (what, ns) of a call that did not return yet
         self.handlers = {
             "devfreq_frequency": self.frequency, "rpm_resume": self.call, "rpm_suspend": self.call,
@@ -37,8 +37,7 @@ class Power:
     def frequency(self, event):
         found = FREQUENCY.match(event.text)
         if found:
-            own = self.rates.setdefault(found[1], [(0, int(found[3]))])
-            own.append((event.ns, int(found[2])))
+            self.rates.setdefault(found[1], []).append((event.ns, int(found[3]), int(found[2])))
 
     def call(self, event):
         found = CALL.match(event.text)
@@ -65,10 +64,32 @@ class Power:
 
     # ---- After the last event
 
+    def steps(self, device):
+        """[(ns, Hz or None)] of a device in the order of time; at 0 what held before the first change. None:
+        a change may be among lost events. Behind them the next change tells what held before it."""
+        changes = self.rates[device]
+        found, n = [(0, changes[0][1])], 0
+        for since, until in [*self.holes, (FOREVER, FOREVER)]:
+            while n < len(changes) and changes[n][0] <= since:
+                found.append((changes[n][0], changes[n][2]))
+                n += 1
+            while n < len(changes) and changes[n][0] <= until:
+                n += 1
+            if since < FOREVER:
+                found += [(since, None), (until, changes[n][1] if n < len(changes) else None)]
+        return found
+
+    def unknown(self, device, last):
+        """[(start, end)] in which nobody knows the rate of a device. last: ns of the last event."""
+        steps = [step for step in self.steps(device) if step[0] < last]
+        return apart([(since, until) for (since, rate), (until, _) in zip(steps, [*steps[1:], (last, 0)])
+                      if rate is None and since < until])
+
     def counters(self):
         """Yields (name, unit, [(ns, value)] in the order of time); at 0 what held before the first change."""
-        for device, own in sorted(self.rates.items()):
-            yield f"{device} frequency", "Hz", own
+        for device in sorted(self.rates):
+            yield (f"{device} frequency", "Hz",
+                   [(ns, rate) for ns, rate in self.steps(device) if rate is not None])
         for zone, own in sorted(self.zones.items()):
             yield f"{zone} temperature", "mdegC", own
         for cooler, own in sorted(self.coolers.items()):
@@ -88,6 +109,9 @@ class Power:
                 since = None
         # Why only behind a call: without one it may have been awake all the time.
         found += [(since, last)] if since not in (None, first) else []
+        # Why not behind a hole: what ended it may be among the lost events.
+        found = [(start, min([end, *(max(start, since) for since, until in self.holes if until > start)]))
+                 for start, end in found]
         return [(start, end) for start, end in found if end > start]
 
     def delays(self, spans):
@@ -120,17 +144,16 @@ class Power:
         return found
 
     def slowed(self, busy, names):
-        """Yields (device, highest rate, ns below it, ns in jobs). busy: [(start, end)] of jobs; names: words
-        that the jobs' devices are called by."""
-        total = sum(end - start for start, end in busy)
+        """Yields (device, highest rate, ns below it, ns in jobs in which the rate is known). busy: [(start,
+        end)] of jobs; names: words that the jobs' devices are called by."""
         related = {device for device in self.rates if any(device in name or name in device for name in names)}
         for device in sorted(related or (self.rates if len(self.rates) == 1 else ())):
-            steps = self.rates[device]
-            highest, below = max(rate for _, rate in steps), 0
-            for (since, rate), (until, _) in zip(steps, [*steps[1:], (2**62, 0)]):
-                if rate < highest:
-                    below += sum(max(0, min(end, until) - max(start, since)) for start, end in busy)
-            yield device, highest, below, total
+            steps = self.steps(device)
+            highest, below, known = max(rate for _, rate in steps if rate is not None), 0, 0
+            for (since, rate), (until, _) in zip(steps, [*steps[1:], (FOREVER, 0)]):
+                ns = 0 if rate is None else within(busy, since, until)
+                known, below = known + ns, below + (ns if ns and rate < highest else 0)
+            yield device, highest, below, known
 
     def notes(self, spans, busy, names, last):
         """Yields sentences on what it did to jobs. busy, names: see slowed(); last: ns of the last event."""
@@ -143,12 +166,24 @@ class Power:
                    f"{in_ms(sum(b - a for a, b in self.suspended(device, busy[0][0], last)))} ms in all; "
                    "a longer autosuspend_delay_ms in its power folder, or `on` in control, keeps it awake")
         devices = {device for device, _ in delays.values()}
-        for device, highest, below, total in self.slowed(busy, {*names, *devices}):
-            if 100 * below >= SLOWED_PCT * total > 0:
+        total = sum(end - start for start, end in busy)
+        for device, highest, below, known in self.slowed(busy, {*names, *devices}):
+            if 100 * below >= SLOWED_PCT * known > 0:
                 hot = ", ".join(f"{cooler} cooled with state {max(value for _, value in own)}"
                                 for cooler, own in sorted(self.coolers.items()) if any(v for _, v in own))
-                yield (f"{device} was throttled or saved power: in {100 * below // total} % of the time in "
-                       f"jobs it ran below {highest} Hz" + (f"; {hot}" if hot else ""))
+                yield (f"{device} was throttled or saved power: in {100 * below // known} % of the time in "
+                       f"jobs it ran below {highest} Hz"
+                       + f", of {in_ms(known)} of {in_ms(total)} ms: lost events may tell of more"
+                       * (known < total) + (f"; {hot}" if hot else ""))
+
+
+def within(intervals, since, until):
+    """ns of intervals, ascending and apart, in [since, until)."""
+    n, ns = max(0, bisect_right(intervals, (since, FOREVER)) - 1), 0
+    while n < len(intervals) and intervals[n][0] < until:
+        ns += max(0, min(intervals[n][1], until) - max(intervals[n][0], since))
+        n += 1
+    return ns
 
 
 def in_ms(ns):

@@ -60,7 +60,7 @@ class Witness:
         for thread in self.contexts.threads.values():
             self.contexts.at_end(thread, self.waits.last)
         self.waits.settle(apart(holes) if self.contexts.running else None, self.names)
-        self.holes = apart(holes)
+        self.holes = self.power.holes = apart(holes)
         self.jobs.forget(self.fences.wrong())
         self.spans = self.jobs.finish(holes, self.fences.known())
         self.unended = self.jobs.without_end(self.waits.last)
