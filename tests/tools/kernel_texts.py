@@ -96,6 +96,20 @@ class Machine(Queue):
         ring.queue.append(job)
         self.at(ns + 5000, self.schedule, ring)
 
+    def killed(self, ns, count):
+        """A thread is killed with jobs in the queue of the first ring: they end, and nothing runs them.
+        Returns their labels."""
+        ring, first = self.rings[0], self.rings[0].seqno + 1
+        for n in range(first, first + count):
+            for after, context in ((0, ring.context), (400, ring.context + 1)):
+                self.fence(ns + after, 0, "app", "init", ring, context, n)
+                self.fence(ns + 300000 + after, 0, "kworker", "signaled", ring, context, n)
+            if self.stable and not self.old:
+                self.line(ns + 900, 0, "app", "drm_sched_job_queue", self.job_text({"ring": ring, "n": n}))
+            ns += 2000
+        self.lines.sort(key=lambda line: line[0])
+        return [f"{ring.context + 1}:{n}" for n in range(first, first + count)]
+
     def fence(self, ns, cpu, who, what, ring, context, n, flags="....."):
         self.line(ns, cpu, who, f"dma_fence_{what}", f"driver=drm_sched timeline={ring.name} "
                   f"context={context % 2**32} seqno={n % 2**32}", flags)

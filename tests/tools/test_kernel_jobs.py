@@ -162,6 +162,27 @@ class Jobs(unittest.TestCase):
                 args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0.3 if shares else 1)
                 self.assertEqual(sum("another lane" in a["start"] for a in args) > 20, shares)
 
+    def test_killed(self):
+        """Jobs that end and were never run are counted and not drawn, where lines of run would tell."""
+        for way, hole in (({}, False), ({}, True), ({"old": True, "stable": False}, False),
+                          ({"stable": False}, False)):
+            with self.subTest(hole=hole, **way):
+                machine = Machine(12, [Ring("npu", "a.npu", 5, 2, 45)], **way).run(60)
+                labels = machine.killed(10**9 + 10**8, 10)
+                text = kernel_texts.ftrace(machine.lines)
+                if hole:
+                    last = text.rindex("\n", 0, text.rindex(f" context=5 seqno={labels[-1][2:]}")) + 1
+                    text = text[:last] + "CPU:0 [LOST 1 EVENTS]\n" + text[last:]
+                said, trace = merged(text)
+                found = {label: args for label, *_, args in jobs_of(trace) if label in labels}
+                never = trace["metadata"]["npuprof"]["ftrace"]["never_ran"]
+                self.assertEqual(len(found) + never, 10)
+                if hole:
+                    self.assertTrue(found[labels[-1]].keys().isdisjoint({"start_error_ns", "end_error_ns"}))
+                else:
+                    self.assertEqual(never, 0 if way == {"stable": False} else 10)
+                self.assertEqual(f"{never} jobs ended and never ran" in said, never > 1)
+
     def test_many_lanes(self):
         """A job costs no look at all other lanes of its ring."""
         def took(lanes):

@@ -35,6 +35,7 @@ class Fences:
         self.inits, self.holes = {}, 0               # tid -> its Init; how many holes were seen
         self.sure, self.unsure = set(), []           # contexts C + 1 for certain; (context, Job) of others
         self.runs = {}               # tid -> (ring, ns) of the job that it gives to the hardware
+        self.running = {}            # ring of a Lane -> when the first line told that it runs a job
         self.handed = {}             # tid -> ns at which it gave the last one
         # Context, as dma_fence prints it -> the Lane that the scheduler names, that dma_fence names
         self.lanes, self.timelines = {}, {}
@@ -65,10 +66,14 @@ class Fences:
 
     def run(self, event):
         found = STABLE.match(event.text)
-        job = found and self.jobs.get(self.named(found)[0])
+        if not found:
+            return
+        key, lane = self.named(found)
+        self.running.setdefault(lane.ring, event.ns)
+        job = self.jobs.get(key)
         if job is None:
             return
-        job.low, job.runner = event.ns, event.tid
+        job.low, job.runner, job.ran = event.ns, event.tid, True
         self.runs[event.tid] = found[4], event.ns
 
     def named(self, found):
@@ -96,6 +101,7 @@ class Fences:
         found = OLD_RUN.match(event.text)
         if found:
             self.runs[event.tid] = found[1], event.ns
+            self.running.setdefault(found[1], event.ns)
 
     # ---- dma_fence
 
@@ -160,7 +166,7 @@ class Fences:
         if job.stated:
             return
         if ran and ran[0] == ring:
-            job.low = ran[1]
+            job.low, job.ran = ran[1], True
         elif job.low is None:
             # Why the job before: a scheduler's thread gives one after the other.
             job.low = max(job.submit, self.handed.get(event.tid, 0))

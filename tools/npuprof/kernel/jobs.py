@@ -40,15 +40,17 @@ class Job:
     after_doorbell    the hardware had it before `high`, nobody knows how long
     doubted     its end may be another job's: they had one key at a time
     reused      its key may be another job's later
+    ran         a line tells that it was given to the hardware
     own         only lines of the driver's own began it"""
 
     __slots__ = ("label", "lane", "tid", "runner", "client", "arm", "submit", "low", "high", "done", "irq",
-                 "raised", "irq_who", "in_order", "stated", "after_doorbell", "doubted", "reused", "own")
+                 "raised", "irq_who", "in_order", "stated", "after_doorbell", "doubted", "reused", "ran",
+                 "own")
 
     def __init__(self, label, ns, tid):
         self.label, self.arm, self.submit, self.tid = label, ns, ns, tid
         self.runner = self.lane = self.client = self.low = self.high = self.done = self.irq = None
-        self.raised, self.doubted, self.reused, self.own = None, False, False, False
+        self.raised, self.doubted, self.reused, self.ran, self.own = None, False, False, False, False
         self.irq_who, self.in_order, self.stated, self.after_doorbell = "", True, False, False
 
 
@@ -121,9 +123,10 @@ class Jobs:
         self.finished = [job for job in self.finished if job not in wrong]
         self.open = {key: [job for job in own if job not in wrong] for key, own in self.open.items()}
 
-    def finish(self, holes, lanes):
+    def finish(self, holes, lanes, runs):
         """Counts what is open at the end, and returns the Spans of all others by Lane. holes: [(since,
-        until)] in which events were lost; lanes: number of a Lane -> what else is known of it."""
+        until)] in which events were lost; lanes: number of a Lane -> what else is known of it; runs: ring ->
+        since when lines tell which of its jobs it runs."""
         self.gone += [job for own in self.open.values() for job in own]
         self.counts["no end seen"] += len(self.gone)
         ends = self.strange + [job.done for job in self.finished if job.doubted]
@@ -134,6 +137,8 @@ class Jobs:
             job.doubted |= job.reused and job.done is not None and in_hole(unseen.holes, job.arm, job.done)
             if job.lane is not None:
                 job.lane = lanes.get(job.lane.number, job.lane)
+        self.leave_out({job for job in self.finished if not job.ran and job.lane is not None
+                        and runs.get(job.lane.ring, FOREVER) <= job.arm}, unseen.holes)
         for job in self.finished:
             if job.lane is None:
                 self.counts["no begin seen"] += 1
@@ -146,6 +151,14 @@ class Jobs:
             for span in settled(own, late, unseen):
                 found.setdefault(span.job.lane, []).append(span)
         return found
+
+    def leave_out(self, unrun, holes):
+        """Drops jobs that ended and that nothing ran: their thread was killed, or its device reset."""
+        never = {job for job in unrun if not in_hole(holes, job.arm, job.done)}
+        self.counts["never ran"] += len(never)
+        self.forget(never)
+        for job in unrun - never:
+            job.high = job.irq = None                  # the line may be lost, or there was none
 
     def without_end(self, last):
         """ring -> the intervals in which jobs may have run whose end was not seen. last: ns of the last

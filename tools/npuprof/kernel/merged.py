@@ -276,7 +276,8 @@ class Kernel:
         about["ftrace"] = {"file": os.path.basename(self.path), "form": text.form, "events": text.count,
                            "cpus": len(text.cpus), "clock": self.clock.how, "error_ns": self.error(),
                            "jobs": len(self.jobs), "no_begin_seen": counts["no begin seen"],
-                           "no_end_seen": counts["no end seen"], "left_out": text.left_out,
+                           "no_end_seen": counts["no end seen"],
+                           "never_ran": counts["never ran"], "left_out": text.left_out,
                            "overwritten": text.overwritten, "holes": text.holes,
                            # Why not in `lost`: these are lines of the kernel and no spans.
                            "lost": text.lost + text.uncounted if text.tells_lost else None,
@@ -305,6 +306,7 @@ class Kernel:
     def doubts(self):
         """Yields what the text does not tell."""
         text, unended = self.text, self.witness.counts["no end seen"]
+        never = self.witness.counts["never ran"]
         if not text.tells_lost:
             yield ("text of perf script: nobody knows whether events were lost; "
                    "write it with `perf script --ns --show-lost-events`")
@@ -319,6 +321,9 @@ class Kernel:
             yield (f"{unended} job{'s' * (unended > 1)} without an end: not drawn, and not in the depth; "
                    "idle times are not certain where it may have run")
 
+        if never:
+            yield (f"{never} job{'s' * (never > 1)} ended and never ran, by the lines of the scheduler: not "
+                   "drawn; that is so when a program is killed, or a device is reset")
         for hardware, rings in self.witness.shared.items():
             yield SHARED.format(listed(rings)) if hardware else UNNAMED.format(listed(rings))
 

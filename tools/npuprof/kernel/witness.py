@@ -20,7 +20,7 @@ class Witness:
     waits     Waits of the threads in `marked`, and of those that submit jobs from then on
     power     a Power
     names     Names of threads
-    counts    Counter of edge jobs: "no begin seen", "no end seen"
+    counts    Counter of jobs that are not drawn: "no begin seen", "no end seen", "never ran"
     holes     [(since, until)] in which events were lost
     unended   ring -> [(since, until)] in which a job may have run whose end was not seen
     shared    {hardware: [rings]} of lanes that may work at the same time or in turns; "": of unknown devices
@@ -62,7 +62,7 @@ class Witness:
         self.waits.settle(apart(holes) if self.contexts.running else None, self.names)
         self.holes = self.power.holes = apart(holes)
         self.jobs.forget(self.fences.wrong())
-        self.spans = self.jobs.finish(holes, self.fences.known())
+        self.spans = self.jobs.finish(holes, self.fences.known(), self.fences.running)
         self.unended = self.jobs.without_end(self.waits.last)
         self.shared = shared(self.spans)
         self.counts["no begin seen"] += self.fences.edge_jobs()
@@ -81,7 +81,7 @@ class Witness:
             if step == "submit":
                 self.submit(event, device, fields, key, job)
             elif step in ("handed", "start") and job is not None and job.high is None:
-                job.high, job.stated = event.ns, step == "start"
+                job.high, job.stated, job.ran = event.ns, step == "start", True
                 job.low = event.ns if job.stated else job.low
             elif step == "end":
                 self.end(event, device, fields, key, job)
@@ -94,7 +94,7 @@ class Witness:
         job.lane = Lane(filled(device.name, fields), filled(device.lane, fields),
                         key[0] if device.fence else None, device.name)
         job.in_order, job.after_doorbell = device.in_order, device.after_doorbell
-        job.own, job.reused = True, not device.fence
+        job.own, job.reused, job.ran = True, not device.fence, True
         if device.after_doorbell:
             job.low = job.high = event.ns
         self.jobs.submitted(key, job, device.fifo)
