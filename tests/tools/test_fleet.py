@@ -194,6 +194,25 @@ class Figures(unittest.TestCase):
         for row in sheets(scratch() / "boots.csv")["skew"]:
             self.assertLess(int(row["max_ns"]), 10_000)
 
+    def test_hosts_that_are_not_named(self):
+        """How many they are is not known, and when one was later than another one is not, either."""
+        for name, named in (("none", 0), ("some", 2)):
+            folder = scratch() / name
+            folder.mkdir()
+            for r in range(4):
+                text, _ = fleet_traces.trace(r, 20, host="h" if r < named else "", late=20_000_000 * (r == 3))
+                (folder / f"{r}.json").write_text(text)
+            said = report(name, "--csv-dir", f"{name}.csv").stdout + report(name, "--table", "skew").stdout
+            self.assertIn(f"{4 - named} of 4 ranks name no host", said)
+            found = sheets(scratch() / f"{name}.csv")
+            self.assertEqual(found["fleet"][0]["hosts"], "")
+            self.assertEqual({row["host"]: row["ranks"] for row in found["hosts"]},
+                             {"(not known)": str(4 - named)} | ({"h": "2"} if named else {}))
+            self.assertEqual([row["max_ns"] for row in found["skew"] if int(row["max_ns"]) > 10_000_000], [])
+            self.assertEqual(len(found["skew"]), 2 if named else 0)
+            self.assertEqual({row["last_to_end"] == "" for row in found["steps"]}, {not named})
+            self.assertEqual({row["ranks"] for row in found["steps"]}, {"4"})
+
 
 @helpers.thorough
 class Verdict(unittest.TestCase):

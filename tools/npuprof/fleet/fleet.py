@@ -13,7 +13,8 @@ SAME_BOOT = 10**9  # ns that the Unix clock of one host may step between two of 
 
 class Fleet:
     """ranks      the dicts of rank.py without what is joined below, each with
-                     base_ns     Unix ns of its time 0; of one host by its clock since boot
+                     base_ns     Unix ns of its time 0; of one host by its clock since boot; None: it names no
+                                 host, so nobody knows by which clock
                      operators   {number of the name: ns on it}
     left_out   [(file, why)]
     latencies  Histogram of all inferences
@@ -41,6 +42,8 @@ class Fleet:
         self.ranks.append(rank)
 
     def _base(self, rank):
+        if not rank["host"]:
+            return None
         if not isinstance(rank["boot_ns"], int):
             return rank["unix_ns"]
         boot = self._boots.setdefault(rank["host"], rank["unix_ns"] - rank["boot_ns"])
@@ -67,21 +70,27 @@ class Fleet:
         for n, (start, end) in enumerate(steps[:STEPS]):
             if n == len(self.steps):
                 self.steps.append(Step())
-            self.steps[n].add(number, base + start, base + end)
+            self.steps[n].add(end - start)
+            if base is not None:
+                self.steps[n].place(number, base + start, base + end)
 
 
 class Step:
-    """The n-th inference of every rank: when the first and the last rank began and ended it."""
+    """The n-th inference of every rank: when the first and the last rank began and ended it, of the `placed`
+    ones, whose clocks can be compared."""
 
-    __slots__ = ("count", "total", "start", "end")
+    __slots__ = ("count", "total", "placed", "start", "end")
 
     def __init__(self):
-        self.count = self.total = 0
+        self.count = self.total = self.placed = 0
         self.start = self.end = None          # (earliest, latest, rank that was latest)
 
-    def add(self, number, start, end):
+    def add(self, ns):
         self.count += 1
-        self.total += end - start
+        self.total += ns
+
+    def place(self, number, start, end):
+        self.placed += 1
         self.start, self.end = widened(self.start, start, number), widened(self.end, end, number)
 
 

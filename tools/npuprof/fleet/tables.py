@@ -42,11 +42,19 @@ def over(value, middle):
     return None if value is None or not middle else pct(value - middle, middle)
 
 
+def unnamed(fleet):
+    """Sentences on ranks whose host is not known."""
+    count = sum(not rank["host"] for rank in fleet.ranks)
+    return [f"{count} of {len(fleet.ranks)} ranks name no host: on how many they ran is not known, and their "
+            "clocks are not compared"] * bool(count)
+
+
 def fleet_table(fleet):
     ranks, latencies = fleet.ranks, fleet.latencies
     busy = [(rank["busy_ns"], rank["window_ns"]) for rank in ranks if rank["busy_ns"] is not None]
     lost = [rank["lost"] for rank in ranks if rank["lost"] is not None]
-    row = (len(ranks), len(fleet.left_out), len({rank["host"] for rank in ranks}),
+    hosts = {rank["host"] for rank in ranks}
+    row = (len(ranks), len(fleet.left_out), None if "" in hosts else len(hosts),
            sum(rank["spans"] for rank in ranks), sum(rank["inferences"] for rank in ranks),
            *(latencies.percentile(place) for place in (500, 900, 990)),
            max((rank["max_ns"] for rank in ranks if rank["max_ns"] is not None), default=None),
@@ -55,7 +63,7 @@ def fleet_table(fleet):
            max((rank["max_error_ns"] for rank in ranks if rank["max_error_ns"] is not None), default=None))
     return Table("fleet", "All ranks together (percentiles of all inferences are exact to 1/128)",
                  ("ranks", "left_out", "hosts", "spans", "inferences", "p50_ns", "p90_ns", "p99_ns", "max_ns",
-                  "rate_per_s", "busy_pct", "lost", "max_error_ns"), [row], [])
+                  "rate_per_s", "busy_pct", "lost", "max_error_ns"), [row], unnamed(fleet))
 
 
 def ranks_table(fleet):
@@ -81,8 +89,9 @@ def hosts_table(fleet):
     for host, ranks in by_host.items():
         middles = [rank["p50_ns"] for rank in ranks if rank["p50_ns"] is not None]
         busy = [(rank["busy_ns"], rank["window_ns"]) for rank in ranks if rank["busy_ns"] is not None]
-        rows.append((host, len(ranks), sum(rank["inferences"] for rank in ranks), median(middles),
-                     max(middles, default=None), pct(sum(b for b, _ in busy), sum(w for _, w in busy)),
+        rows.append((host or "(not known)", len(ranks), sum(rank["inferences"] for rank in ranks),
+                     median(middles), max(middles, default=None),
+                     pct(sum(b for b, _ in busy), sum(w for _, w in busy)),
                      sum(rank["lost"] or 0 for rank in ranks)))
     rows.sort(key=lambda row: (-(row[3] or 0), row[0]))
     return Table("hosts", "Hosts (p50: the median of their ranks)",
@@ -141,7 +150,7 @@ def slow_operator(fleet, rank, typical):
 
 def skew_table(fleet):
     """How far apart the ranks begin and end the same inference, and who is last most often."""
-    steps = [step for step in fleet.steps if step.count > 1]
+    steps = [step for step in fleet.steps if step.placed > 1]
     rows = []
     for moment in ("start", "end"):
         found = [getattr(step, moment) for step in steps]
@@ -154,17 +163,19 @@ def skew_table(fleet):
     return Table("skew", "From the first rank to the last at the same inference (the n-th of each rank; "
                          "hosts by their Unix clocks, ranks of one host by its clock since boot)",
                  ("moment", "inferences", "p50_ns", "p99_ns", "max_ns", "last_rank", "last_pct", "file"),
-                 rows, [])
+                 rows, unnamed(fleet))
 
 
 def steps_table(fleet):
-    rows = [(n, step.count, step.start[1] - step.start[0], step.end[1] - step.end[0],
-             mean(step.total, step.count),
-             *(fleet.ranks[who]["rank"] for _, _, who in (step.start, step.end)))
-            for n, step in enumerate(fleet.steps)]
+    rows = []
+    for n, step in enumerate(fleet.steps):
+        known = [step.start, step.end] if step.placed > 1 or step.count == 1 == step.placed else []
+        spreads, last = [b - a for a, b, _ in known], [fleet.ranks[who]["rank"] for *_, who in known]
+        rows.append((n, step.count, *(spreads or (None, None)), mean(step.total, step.count),
+                     *(last or (None, None))))
     return Table("steps", "The same inference on all ranks: from the first to the last",
                  ("step", "ranks", "start_spread_ns", "end_spread_ns", "mean_ns", "last_to_start",
-                  "last_to_end"), rows, [])
+                  "last_to_end"), rows, unnamed(fleet))
 
 
 def operators_table(fleet):
