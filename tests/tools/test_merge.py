@@ -131,6 +131,12 @@ class Merged(unittest.TestCase):
         _, path = self.good(A, b, "--offset", f"{b}=-1000000")
         self.assertEqual(about(path)["processes"][1]["shift_ns"], 6_000_001)
 
+    def test_hosts_without_a_name(self):
+        """Two that name no host may be of two: that they booted at one time joins no clocks."""
+        _, path = self.good(*(changed(one, f"none{n}.json", host="") for n, one in enumerate((A, B))))
+        process = about(path)["processes"][1]
+        self.assertEqual((process["aligned_by"], process["error_assumed"]), ("unix", True))
+
     def test_hosts_say_their_clock_error(self):
         a = changed(A, "said_a.json", user={"clock_error_ns": "300", "rank": "0"})
         b = changed(B, "said_b.json", host="node2", user={"clock_error_ns": "500", "rank": "1"})

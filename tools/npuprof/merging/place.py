@@ -22,7 +22,7 @@ def align(parts, offsets, host_error):
             raise Refused(f"{part.path}: it has no absolute base (its clock knew no date): "
                           f"say the Unix ns of its start with --offset {part.path}=NS")
         else:
-            lead = next((b for b in boots if b.host == part.host and b.boot > 0 and part.boot > 0
+            lead = next((b for b in boots if b.host == part.host != "" and b.boot > 0 and part.boot > 0
                          and abs((b.unix - b.boot) - (part.unix - part.boot)) < SAME_BOOT_NS), None)
             if lead is None:
                 boots.append(part)
