@@ -101,6 +101,20 @@ class Waits(unittest.TestCase):
         report = helpers.npuprof_py("report", "w.json", "--table", "path").stdout
         self.assertRegex(report, r"queue +1 ")
 
+    def test_another_work(self):
+        """A worker of the kernel does works of others in a row: what wakes much later may be another one."""
+        by_job = ("interrupt 45 (fdab0000.npu) on CPU 1, through thread kworker/1:2 (33), "
+                  "which ended job 12:7;")
+        for late, wakes in ((0, by_job), (48, "thread kworker/1:2 (33), in one of its works;")):
+            lines = [(us + late * 1000 * (us > 3911), cpu, who, flags, what) for us, cpu, who, flags, what in
+                     ((*line[:2], line[2].replace("irq/45-fdab0000", "kworker/1:2"), line[3],
+                       line[4].replace("irq/45-fdab0000", "kworker/1:2")) for line in WAIT)]
+            _, trace, spans = self.merge(lines, (("submit", 998, 1015), ("wait", 1016, 4200 + late * 1000)))
+            self.assertIn(f"until {wakes}", spans["wait"]["args"]["why"])
+            self.assertEqual("device_ns" in spans["wait"]["args"], not late)
+            self.assertEqual([event["ph"] for event in trace["traceEvents"] if event["name"] == "ended"],
+                             ["s", "f"] * (not late))
+
     def test_sums(self):
         """The parts of every span sum to it, also where events are lost and outside of the text."""
         lines = text(*WAIT).splitlines(keepends=True)

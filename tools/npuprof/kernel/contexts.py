@@ -27,6 +27,8 @@ OF_TIMERS = re.compile(r"(?:.*[_-])?(?:hr)?timer\d*|hpet\d*|twd")    # interrupt
 HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
 BEHIND_NS = 20000                # an interrupt that comes so soon when another one returned may have waited
+A_WORKER = "kworker/"            # how the name of a thread begins that does the works of others in a row
+WORK_NS = 100000                 # what it does later behind its begin or a job's end may be another work
 RUNS, READY, SLEEPS, UNKNOWN = range(4)
 # What ran somewhere. who: words, of a thread those behind its name until Waits.settle();
 # hard: a hard interrupt; since: when it began; key: equal for all that
@@ -209,7 +211,10 @@ class Contexts:
         ended = self.done.get(context.key)
         ended = ended if ended and ended[0] >= max(context.since, thread.since) else (None, None)
         before = ()
-        if not event.flags and not self.in_interrupt(event):
+        if event.comm.startswith(A_WORKER) and context.key[0] == "thread" and \
+                event.ns - (ended[0] or context.since) > WORK_NS:
+            context, ended = context._replace(who=f"{context.who}, in one of its works"), (None, None)
+        elif not event.flags and not self.in_interrupt(event):
             context = context._replace(who=f"{context.who}, or another interrupt")
         elif context.key[0] == "thread":
             waker = self.thread(context.key[1])
