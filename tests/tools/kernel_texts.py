@@ -46,15 +46,16 @@ class Machine(Queue):
     """stable: the scheduler's events of 6.17 and later; fences: dma_fence; threaded: jobs end in a threaded
     interrupt; swapped: the share of jobs that end before the one before; switches: sched and irq events;
     stalls: the share of steps that take up to 2 ms more; together: the share of jobs whose end waits for the
-    interrupt of the next; polled: a timer asks for ends, each ms; pairs: each submission is one to each ring;
+    interrupt of the next; masked: the interrupt comes when its thread is done with the last one; polled:
+    a timer asks for ends, each ms; pairs: each submission is one to each ring;
     xdna: lines of amdxdna, "in" or "out" of Linux' tree."""
 
     def __init__(self, seed, rings=None, stable=True, fences=True, threaded=False, swapped=0.0, old=False,
-                 switches=True, stalls=0.0, together=0.0, polled=False, pairs=False, xdna=""):
+                 switches=True, stalls=0.0, together=0.0, polled=False, pairs=False, xdna="", masked=False):
         self.random, self.stable, self.fences, self.old = random.Random(seed), stable, fences, old
         self.threaded, self.swapped, self.switches = threaded, swapped, switches
         self.stalls, self.together, self.polled = stalls, together, polled
-        self.pairs, self.xdna = pairs, xdna
+        self.pairs, self.xdna, self.masked = pairs, xdna, masked
         self.ended, self.thread_free = [], 0       # jobs whose interrupt is to come; when its thread sleeps
         self.rings = rings or [Ring("npu0", "fdab0000.npu", 5, 1, 45)]
         super().__init__()
@@ -186,6 +187,10 @@ class Machine(Queue):
             self.line(returns, 1, "idle", "hrtimer_expire_exit", "hrtimer=1", "d.h..")
 
     def interrupt(self, ns, ring):
+        if self.masked and (self.thread_free >= ns or not self.ended):
+            if self.ended:
+                self.at(self.thread_free + 1000, self.interrupt, ring)
+            return
         entry = max(ns + self.random.randrange(500, 3000), getattr(self, "irq_free", 0))
         self.line(entry, 1, "idle", "irq_handler_entry", f"irq={ring.irq} name={ring.device}", "d.h..")
         if not self.threaded:

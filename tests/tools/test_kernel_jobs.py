@@ -229,6 +229,12 @@ class Jobs(unittest.TestCase):
                 machine = Machine(7, [Ring("npu", "a.npu", 5, 3, 45)], **way).run(600, gap=500000)
                 self.check(machine, kernel_texts.ftrace(machine.lines), known=0.3)
 
+    def test_masked(self):
+        """An interrupt that comes when its thread is done may have waited for that."""
+        machine = Machine(7, [Ring("npu", "a.npu", 5, 3, 45)], threaded=True, stalls=0.3, masked=True)
+        args = self.check(machine.run(600, gap=900000), kernel_texts.ftrace(machine.lines), known=0.3)
+        self.assertGreater(sum("behind another one" in a["end"] for a in args), 20)
+
     def test_polled(self):
         """Whose end a timer asks for ended anywhere before: that is no interrupt of the device."""
         machine = Machine(8, [Ring("npu", "a.npu", 5, 2, 45)], polled=True).run(300, gap=900000)

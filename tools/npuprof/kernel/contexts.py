@@ -24,15 +24,16 @@ LEADS = "HI", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET"    # softirqs t
 UNNAMED = "an interrupt"         # the flags say so, and no line says which
 A_TIMER = "a timer"              # how the name of such a Context begins
 OF_TIMERS = re.compile(r"(?:.*[_-])?(?:hr)?timer\d*|hpet\d*|twd")    # interrupts of clocks and of no device
+FOREVER = 2**63
 HOPS = 4                         # of a chain of wake-ups
 KEPT = 4096                      # Contexts in which a job ended
 BEHIND_NS = 20000                # an interrupt that comes so soon when another one returned may have waited
 A_WORKER = "kworker/"            # how the name of a thread begins that does the works of others in a row
 WORK_NS = 100000                 # what it does later behind its begin or a job's end may be another work
 RUNS, READY, SLEEPS, UNKNOWN = range(4)
-# What ran somewhere. who: words, of a thread those behind its name until Waits.settle();
-# hard: a hard interrupt; since: when it began; key: equal for all that
-# happens in it; raised: of an interrupt that came right behind another one, when that one began
+# What ran somewhere. who: words, of a thread those behind its name until Waits.settle(); hard: a hard
+# interrupt; since: when it began; key: equal for all that happens in it; raised: of an interrupt that may
+# have waited for another one, or for its own thread, since when
 Context = namedtuple("Context", "who hard since key cpu raised", defaults=(None,))
 # One step of a chain of wake-ups: when, in which Context, and the Job whose end was told there at `done`, or
 # None
@@ -66,6 +67,8 @@ class Contexts:
         self.stacks = defaultdict(list)      # CPU -> [(Context, True: in a softirq)], the innermost last
         self.running = {}                    # CPU -> (pid that came to it last, as text, when)
         self.left = {}                       # CPU -> (Context of the handler that returned last, when)
+        self.entered = {}                    # number of an interrupt -> when it came last
+        self.worked = {}                     # number of one with a thread -> until when that ran
         self.raised = {}                     # (CPU, vector) -> the Context that raised it; None: several
         self.done = {}                       # key of a Context -> (ns, Job) of its last one that ended
         self.handlers = names.handlers | {
@@ -173,10 +176,14 @@ class Contexts:
             if thread.state != READY:
                 thread.hops = ()
             self.names.left(prev_pid, ns, prev_comm, thread.state == UNKNOWN)
+            if number := IRQ_THREAD.match(prev_comm):
+                self.worked[number[1]] = FOREVER if thread.state == READY else ns
         if next_pid != "0":
             thread = self.thread(int(next_pid))
             self.comes(event, thread, prev_pid, prev_comm)
             self.names.field(next_pid, ns, comm)
+            if number := IRQ_THREAD.match(comm):
+                self.worked[number[1]] = FOREVER
         self.running[event.cpu] = next_pid, ns
 
     def comes(self, event, thread, prev_pid, prev_comm):
@@ -228,7 +235,10 @@ class Contexts:
         name = f"interrupt {found[1]} ({found[2]})" if found and found[2] else "interrupt without a name"
         if found and found[2] and OF_TIMERS.fullmatch(found[2]):
             name = f"{A_TIMER} ({name})"
-        self.stacks[event.cpu].append((self.opened(event, name), False))
+        context = self.opened(event, name)
+        if found:
+            context = self.unmasked(context, found[1])
+        self.stacks[event.cpu].append((context, False))
 
     def timer_entry(self, event):
         found = TIMER.match(event.text)
@@ -271,6 +281,14 @@ class Contexts:
         if before and event.ns - returned <= BEHIND_NS:
             raised = before.since if before.raised is None else before.raised
         return Context(who, hard, event.ns, ("cpu", event.cpu, event.ns, who), event.cpu, raised)
+
+    def unmasked(self, context, number):
+        """The Context of an interrupt that comes. Why: while its thread runs it may be masked, from when it
+        came last; then it comes when the thread is done with that one."""
+        last, self.entered[number] = self.entered.get(number), context.since
+        if last is None or context.since - self.worked.get(number, -FOREVER) > BEHIND_NS:
+            return context
+        return context._replace(raised=min(last, context.since if context.raised is None else context.raised))
 
     # ---- Questions
 
