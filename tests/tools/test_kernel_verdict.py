@@ -279,6 +279,17 @@ class Doubts(unittest.TestCase):
         self.assertIn("100000 kernel events were overwritten before the first line", said)
         self.assertNotIn("missing (", said)
 
+    def test_depth_beside_a_hung_job(self):
+        """How many are in flight is not known while one has no end: not one at a time, nor a mean."""
+        hung = [line for line in self.jobs(1) if line[1] == 0]
+        for more, known in (([], True), (hung, False)):
+            self.seen(sorted([*self.jobs(0, *range(2, 12)), *more], key=lambda line: line[0]))
+            facts = Facts(load(scratch() / "u.json"))
+            figures = [facts.headline[key] is not None for key in ("open_ratio", "device_depth_ratio")]
+            self.assertEqual(figures, [known, known])
+            missing = {rule.name: why for rule, why in judge(facts).missing}
+            self.assertEqual("ends of all jobs" in missing.get("serial_submit", ""), not known)
+
     def test_job_without_an_end(self):
         """The device may be busy with it to the end."""
         hung = [line for line in job(4, 50000) if line[0] < 50500]

@@ -13,7 +13,9 @@ from submission to end (Little's law).
 from array import array
 from fractions import Fraction
 
+from .. import loops
 from ..base.contract import NULL
+from ..tables.arithmetic import both
 from ..tables.table import Table, pct
 
 SUMMARY = ("queue", "view", "mean_ratio", "max", "zero_pct")
@@ -57,6 +59,14 @@ def views(facts, queues=None):
     if not own:
         return {}
     return {view: depths(facts.window, ((s[k], until[view](k)) for k in own)) for view in VIEWS}
+
+
+def is_known(facts):
+    """False: jobs without an end, which are not counted, may be in flight in more than 1 % of the window."""
+    about, window = facts.trace.metadata.get("ftrace"), facts.window
+    unended = about.get("unended_ns", ()) if isinstance(about, dict) else ()
+    flat = array("q", [ns for _, *own in unended for ns in own])
+    return 100 * both(loops.merged(flat), window.intervals).length() <= window.length_ns
 
 
 def mean_of(depth):

@@ -7,13 +7,14 @@ from ..base.contract import NULL
 from ..base.losses import are_known
 from ..tables.arithmetic import percentile, union_of
 from ..tables.table import pct
-from .depth import mean_of
+from .depth import is_known, mean_of
 from .figures import enough
 
 # What nobody knows where the lengths of jobs are not known.
 OF_LENGTHS = ("busy_pct", "parallelism_ratio", "device_depth_ratio", "idle_ns", "idle_pct", "largest_idle",
               "largest_idle_pct")
 # And where nobody knows which lanes are one engine.
+OF_DEPTH = "open_ratio", "device_depth_ratio"       # and where jobs without an end are not counted
 OF_ENGINES = "parallelism_ratio", "idle_ns", "idle_pct", "largest_idle", "largest_idle_pct"
 
 
@@ -49,4 +50,5 @@ def headline(facts):
             "largest_idle": None if largest is None else " ".join(filter(None, largest)),
             "largest_idle_pct": pct(labels[largest], window.length_ns) if largest else None}
     unknown = OF_LENGTHS if jobs.are_drawn_loosely else OF_ENGINES if jobs.shared else ()
+    unknown += () if is_known(facts) else OF_DEPTH
     return found | dict.fromkeys(unknown)

@@ -7,7 +7,7 @@ from heapq import nlargest
 from ...base.contract import NULL
 from ...tables.arithmetic import percentile
 from ...tables.table import pct
-from ..depth import mean_of
+from ..depth import is_known, mean_of
 from ..figures import floor_of
 from ..graph import host_rows
 from ..idle import confidence_of, inference_of
@@ -126,6 +126,8 @@ def host_off_cpu(facts):
 def serial_submit(facts):
     """One submission at a time on a queue that takes more, so that every round trip is idle time."""
     submissions(facts)
+    if not is_known(facts):
+        raise Missing("ends of all jobs: those without one may be in flight")
     jobs, window, own = facts.jobs, facts.window, []
     for device, name in enumerate(jobs.devices):
         total, certain, found = facts.idle.of_class("in_submit", "dispatch", "late_notice", "host_blocked",
