@@ -397,7 +397,8 @@ enum {
                                             lost more than it counts (loss_unknown) */
     NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and a `sequence` of at
                                             least 32 bits: the same, also with has_wrap */
-    NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
+    NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width. Of less than 32 bits: as
+                                            with _COUNT */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
 };
@@ -415,10 +416,11 @@ typedef struct npuprof_npu_index {
     uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
     int unit;                            /* one of NPUPROF_NPU_INDEX_COUNT, _SLOT, _BYTES, _BYTE_OFFSET */
     bool has_laps;                       /* with _SLOT and _BYTE_OFFSET: a word of the same width, in the same
-                                            memory, that counts how often slot 0 was written (or returned to)
-                                            */
+                                            memory, that goes up by 1 when slot 0 is written, in each lap: not
+                                            yet when the index is 0 again behind the last slot */
     size_t laps_offset;
-    uint32_t laps_first;                 /* its value during the first lap */
+    uint32_t laps_first;                 /* its value during the first lap: 1 if it counts how often slot 0
+                                            was written, 0 if it counts how often it was written again */
     bool has_wrap;                       /* with _SLOT and _BYTE_OFFSET: bit wrap_bit of the word that holds
                                             the index is the other one in each lap. Not with has_laps */
     uint8_t wrap_bit;
@@ -429,7 +431,8 @@ enum {
     NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
     NPUPROF_NPU_READY_VALID,             /* its field `valid` has the value for that; somebody else clears it,
                                             in order. What he clears before it is read is counted, but for
-                                            whole laps */
+                                            whole laps; with `sequence`, for all its numbers. The trace says
+                                            so (loss_unknown), unless that has 32 bits */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
                                             ones. A reader that is a whole lap late loses what is there; of
                                             one, without a `sequence` of at least 32 bits, the trace says
@@ -625,6 +628,7 @@ typedef struct npuprof_npu_index_state_ {
     uint64_t silent;                     /* hash of the last slot while it is not known whether a lap was
                                             written */
     bool known, in_bar, is_bad, was_empty;
+    bool may_be_full;                    /* with was_empty: its last slot was not blank at open */
     bool shows_count;                    /* a slot that is `count` is slot 0 */
     bool wrap;                           /* the wrap bit that belongs to `last` */
 } npuprof_npu_index_state_;
@@ -4967,11 +4971,12 @@ NPUPROF_OWN_ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_n
 /* The bits in which the sequence field and the number of an entry must agree. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 {
-    unsigned bits = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
     const npuprof_npu_index *x = &q->is.producer;
-    const bool counts = q->rule && q->rule->is_announced && x->unit == NPUPROF_NPU_INDEX_COUNT;
-    if (counts && bits > x->bits) bits = x->bits;
-    return npuprof_npu_mask_(bits);
+    if (!q->rule || !q->rule->is_announced) return mask;
+    if (x->unit == NPUPROF_NPU_INDEX_COUNT) return npuprof_min_(mask, npuprof_npu_mask_(x->bits));
+    if (x->unit != NPUPROF_NPU_INDEX_BYTES || x->bits >= 32) return mask;
+    return npuprof_min_(mask, npuprof_npu_mask_(x->bits) / q->is.entry_bytes);
 }
 
 /* After how many entries a sequence shows the same again; 0: not while anybody lives. */
@@ -5090,7 +5095,8 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_producer_period_(const npuprof_npu_queu
     const npuprof_npu_index *const x = &q->is.producer;
     if (npuprof_npu_is_numbered_slot_(q)) return npuprof_npu_sequence_period_(q);
     if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
-    return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
+    if (x->has_laps || q->index.mask >= UINT32_MAX) return 0;
+    return (q->index.mask + 1) / (x->unit == NPUPROF_NPU_INDEX_BYTES ? q->is.entry_bytes : 1);
 }
 
 /* The first reading of an index that may have come round before: the newest entry tells the number of the
@@ -5114,18 +5120,32 @@ NPUPROF_OWN_ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu
     *producer = number;
 }
 
+/* Whether the last slot is another one than at open. */
+NPUPROF_OWN_ static bool npuprof_npu_has_last_changed_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
+    return npuprof_npu_hash_record_(q, &last) != q->index.silent;
+}
+
+/* The first laps of an index that showed none at open, and may have hidden one: if its last entry is as it
+   was, it did, and what lay there is older. Two laps on, nothing tells. */
+NPUPROF_OWN_ static void npuprof_npu_take_hidden_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t producer)
+{
+    const bool unknown = producer >= 2 * (uint64_t)q->is.count;
+    if (!unknown && npuprof_npu_has_last_changed_(npu, q)) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, unknown);
+    q->next = q->is.count;
+}
+
 /* Reads the producer index. The first time, the newest entry tells the number of a slot, if it has one.
    Results as npuprof_npu_read_index_(). */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
     const uint64_t count = q->is.count;
-    const bool first = !q->numbered;
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
-    if (q->index.was_empty) {
-        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
-        if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
-    }
+    const bool first = !q->numbered, hides = q->index.was_empty && q->index.may_be_full;
+    if (q->index.was_empty && npuprof_npu_has_last_changed_(npu, q)) q->index.was_empty = false;
     const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, producer);
     if (*producer) q->index.was_empty = false;
     if (!q->index.known) return result;
@@ -5136,6 +5156,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, 
         npuprof_npu_remember_(npu, q);
     } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
         q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
+    } else if (hides && *producer > count) {
+        npuprof_npu_take_hidden_lap_(npu, q, *producer);
     }
     return result;
 }
@@ -5144,11 +5166,13 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, 
 {
     uint64_t producer;
     if (q->is.producer.has_laps && !q->is.producer.laps_first) {
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->is.count - 1);
         npuprof_npu_record_ last;
         memset(&last, 0, sizeof last);
-        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
+        npuprof_npu_copy_entry_(npu, q, entry, &last);
         q->index.silent = npuprof_npu_hash_record_(q, &last);
         q->index.was_empty = true;
+        q->index.may_be_full = !npuprof_npu_is_blank_(npu, q, entry);
     }
     return npuprof_npu_read_producer_(npu, q, &producer);
 }
@@ -5161,7 +5185,7 @@ NPUPROF_OWN_ static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_
     const uint64_t period = npuprof_npu_producer_period_(q), fresh = *producer - q->next;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
     if (fresh > q->is.count / 2 || npuprof_npu_is_numbered_slot_(q)) return;
-    q->index.last += period;
+    q->index.last += period * (q->is.producer.unit == NPUPROF_NPU_INDEX_BYTES ? q->is.entry_bytes : 1);
     *producer += period;
 }
 
@@ -7120,6 +7144,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, np
     NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_COUNT &&
                            (r->count - 1 > mask || (mask + 1) % r->count),
                            "count", "does not divide 2^bits of the producer index: its slots would jump");
+    /* Why not a wide one: nobody is late by all that it can count. */
+    NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_BYTES && mask < UINT32_MAX && (mask + 1) % bytes,
+                           "count", "times entry_bytes does not divide 2^bits of the producer index");
     const uint64_t last = x->unit == NPUPROF_NPU_INDEX_SLOT ? r->count - 1 : bytes - r->entry_bytes;
     NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && last > mask, "producer.bits",
                            "are too few for count");
@@ -7243,8 +7270,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         q->looked = npu->open_host_;
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
-        /* Why those in the BAR: a look at the entry before costs loads there. */
-        if ((q->rule->is_cleared && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
+        /* Why those in the BAR: a look at the entry before costs loads there. Why those that somebody clears,
+           too: that changes what is looked at. */
+        const bool tells = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) && !npuprof_npu_sequence_period_(q);
+        if ((q->rule->is_cleared && !tells) ||
             (!q->is.memory && q->rule->period(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;

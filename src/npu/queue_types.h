@@ -49,6 +49,7 @@ typedef struct npuprof_npu_index_state_ {
     uint64_t silent;                     /* hash of the last slot while it is not known whether a lap was
                                             written */
     bool known, in_bar, is_bad, was_empty;
+    bool may_be_full;                    /* with was_empty: its last slot was not blank at open */
     bool shows_count;                    /* a slot that is `count` is slot 0 */
     bool wrap;                           /* the wrap bit that belongs to `last` */
 } npuprof_npu_index_state_;

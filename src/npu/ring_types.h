@@ -29,7 +29,8 @@ enum {
                                             lost more than it counts (loss_unknown) */
     NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and a `sequence` of at
                                             least 32 bits: the same, also with has_wrap */
-    NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
+    NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width. Of less than 32 bits: as
+                                            with _COUNT */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
 };
@@ -47,10 +48,11 @@ typedef struct npuprof_npu_index {
     uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
     int unit;                            /* one of NPUPROF_NPU_INDEX_COUNT, _SLOT, _BYTES, _BYTE_OFFSET */
     bool has_laps;                       /* with _SLOT and _BYTE_OFFSET: a word of the same width, in the same
-                                            memory, that counts how often slot 0 was written (or returned to)
-                                            */
+                                            memory, that goes up by 1 when slot 0 is written, in each lap: not
+                                            yet when the index is 0 again behind the last slot */
     size_t laps_offset;
-    uint32_t laps_first;                 /* its value during the first lap */
+    uint32_t laps_first;                 /* its value during the first lap: 1 if it counts how often slot 0
+                                            was written, 0 if it counts how often it was written again */
     bool has_wrap;                       /* with _SLOT and _BYTE_OFFSET: bit wrap_bit of the word that holds
                                             the index is the other one in each lap. Not with has_laps */
     uint8_t wrap_bit;
@@ -61,7 +63,8 @@ enum {
     NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
     NPUPROF_NPU_READY_VALID,             /* its field `valid` has the value for that; somebody else clears it,
                                             in order. What he clears before it is read is counted, but for
-                                            whole laps */
+                                            whole laps; with `sequence`, for all its numbers. The trace says
+                                            so (loss_unknown), unless that has 32 bits */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
                                             ones. A reader that is a whole lap late loses what is there; of
                                             one, without a `sequence` of at least 32 bits, the trace says

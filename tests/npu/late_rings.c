@@ -3,9 +3,10 @@
    SPDX-License-Identifier: MIT */
 #include "fixture.h"
 
-/* job 8 | end 8 | sequence 8 | phase 4; the index in front of the entries. */
+/* job 8 | end 8 | sequence 8 | phase 4 | valid 4; the index in front of the entries. */
 enum { ENTRY = 32, FIRST = 64, MOST = 256, BURSTS = 6 };
-enum { SEQUENCE, PHASE, PHASE_AND_SEQUENCE, COUNTED, COUNT_AND_SEQUENCE, SLOT, WRAP, SLOT_AND_SEQUENCE,
+enum { SEQUENCE, PHASE, PHASE_AND_SEQUENCE, COUNTED, COUNT_AND_SEQUENCE, BYTES, BYTES_AND_SEQUENCE, SLOT,
+       WRAP, SLOT_AND_SEQUENCE, LAPS, VALID_AND_SEQUENCE,
        FROM_ZERO = 16 };                 /* beside a rule: numbers begin at 0, else at 1 */
 typedef struct world {
     int rule;
@@ -21,10 +22,13 @@ static uint64_t made;
 static int rule_of(const world *w) { return w->rule & ~FROM_ZERO; }
 static bool is_from_zero(const world *w) { return (w->rule & FROM_ZERO) != 0; }
 
+static bool is_in_bytes(const world *w) { return rule_of(w) == BYTES || rule_of(w) == BYTES_AND_SEQUENCE; }
+
 static bool has_sequence(const world *w)
 {
     return rule_of(w) == SEQUENCE || rule_of(w) == PHASE_AND_SEQUENCE || rule_of(w) == COUNT_AND_SEQUENCE ||
-           rule_of(w) == SLOT_AND_SEQUENCE;
+           rule_of(w) == BYTES_AND_SEQUENCE || rule_of(w) == SLOT_AND_SEQUENCE ||
+           rule_of(w) == VALID_AND_SEQUENCE;
 }
 
 static void write_entry(const world *w)
@@ -35,10 +39,15 @@ static void write_entry(const world *w)
     put(at + 8, 8, sim_truth());
     put(at + 16, 8, (made + !is_from_zero(w)) & sim_mask(w->sequence_bits));
     put(at + 24, 4, ~lap & 1);
+    put(at + 28, 4, 1);
+    put(host.bytes + FIRST + (made + w->count - 3) % w->count * ENTRY + 28, 4, 0);   /* all but three */
     made++;
-    uint64_t index = (rule_of(w) < SLOT ? made : made % w->count) & sim_mask(w->index_bits);
+    uint64_t index = rule_of(w) < SLOT ? made : made % w->count;
+    if (is_in_bytes(w)) index *= ENTRY;
+    index &= sim_mask(w->index_bits);
     if (rule_of(w) == WRAP) index |= (made / w->count & 1) << 31;
     put(host.bytes, 4, index);
+    put(host.bytes + 4, 4, lap);
     sim_advance(2000);
 }
 
@@ -55,6 +64,10 @@ static npuprof_npu_desc describe(const world *w)
     }
     if (rule_of(w) == SEQUENCE) {
         d.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
+    } else if (rule_of(w) == VALID_AND_SEQUENCE) {
+        d.ring.ready = NPUPROF_NPU_READY_VALID;
+        d.ring.valid = (npuprof_npu_field)AT(28, 4, 0, 0);
+        d.ring.valid_value = 1;
     } else if (rule_of(w) == PHASE || rule_of(w) == PHASE_AND_SEQUENCE) {
         d.ring.ready = NPUPROF_NPU_READY_PHASE;
         d.ring.phase = (npuprof_npu_field)AT(24, 4, 0, 1);
@@ -62,6 +75,8 @@ static npuprof_npu_desc describe(const world *w)
     } else {
         d.ring.producer.in_memory = true;
         d.ring.producer.bits = (uint8_t)w->index_bits;
+        if (is_in_bytes(w)) d.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES;
+        if (rule_of(w) == LAPS) d.ring.producer.has_laps = true, d.ring.producer.laps_offset = 4;
         if (rule_of(w) >= SLOT) d.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
         if (rule_of(w) == WRAP) d.ring.producer.has_wrap = true, d.ring.producer.wrap_bit = 31;
     }
@@ -156,6 +171,34 @@ static void narrow_indices(void)
            { WRAP, 8, 64, 31, 0, { 3, 7, 7, 2 }, false, 0 });
 }
 
+static void narrow_bytes(void)
+{
+    FOLLOW({ BYTES, 32, 64, 12, 0, { 50, 128, 20 }, true, 116 },
+           { BYTES, 32, 64, 12, 0, { 50, 130, 20 }, true, 118 },
+           { BYTES, 32, 64, 16, 0, { 50, 130, 20 }, true, 118 },
+           { BYTES, 32, 64, 12, 0, { 31, 31, 31, 31, 31, 31 }, false, 0 },
+           { BYTES_AND_SEQUENCE, 32, 64, 12, 0, { 50, 260, 20 }, true, 118 });
+    static const world odd = { BYTES, 24, 64, 12, 0, { 0 }, false, 0 };
+    npuprof_npu_desc d = describe(&odd);
+    npuprof_start(1);
+    refused(&d, NPUPROF_ERR_NPU_RANGE, "ring.count times entry_bytes does not divide");
+}
+
+/* Of slot and laps alike: one lap before open looks as if nothing was written. */
+static void hidden_laps(void)
+{
+    FOLLOW({ LAPS, 8, 64, 32, 8, { 3, 7, 1 }, false, 0 }, { LAPS, 8, 64, 32, 8, { 7, 1, 9 }, false, 2 },
+           { LAPS, 8, 64, 32, 0, { 8, 9, 1 }, false, 3 }, { LAPS, 8, 64, 32, 0, { 11, 1 }, false, 4 },
+           { LAPS, 8, 64, 32, 8, { 11, 1 }, true, 4 }, { LAPS, 8, 64, 32, 16, { 11, 1 }, false, 4 });
+}
+
+/* Somebody clears entries before they are read. */
+static void cleared(void)
+{
+    FOLLOW({ VALID_AND_SEQUENCE, 8, 64, 32, 0, { 3, 18, 1 }, false, 16 },
+           { VALID_AND_SEQUENCE, 8, 4, 32, 0, { 3, 18, 1 }, true, 0 });
+}
+
 /* Of a ring that was empty at open, and of one that is an odd or an even number of laps late. */
 static void late_phases(void)
 {
@@ -174,4 +217,4 @@ static void numbered_phases(void)
 }
 
 CHECK_MAIN(CASE(narrow_sequences), CASE(too_narrow), CASE(numbered_slots), CASE(narrow_indices),
-           CASE(late_phases), CASE(numbered_phases))
+           CASE(narrow_bytes), CASE(hidden_laps), CASE(cleared), CASE(late_phases), CASE(numbered_phases))

@@ -202,6 +202,9 @@ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_que
     NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_COUNT &&
                            (r->count - 1 > mask || (mask + 1) % r->count),
                            "count", "does not divide 2^bits of the producer index: its slots would jump");
+    /* Why not a wide one: nobody is late by all that it can count. */
+    NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_BYTES && mask < UINT32_MAX && (mask + 1) % bytes,
+                           "count", "times entry_bytes does not divide 2^bits of the producer index");
     const uint64_t last = x->unit == NPUPROF_NPU_INDEX_SLOT ? r->count - 1 : bytes - r->entry_bytes;
     NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && last > mask, "producer.bits",
                            "are too few for count");
@@ -325,8 +328,10 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         q->looked = npu->open_host_;
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
-        /* Why those in the BAR: a look at the entry before costs loads there. */
-        if ((q->rule->is_cleared && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
+        /* Why those in the BAR: a look at the entry before costs loads there. Why those that somebody clears,
+           too: that changes what is looked at. */
+        const bool tells = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) && !npuprof_npu_sequence_period_(q);
+        if ((q->rule->is_cleared && !tells) ||
             (!q->is.memory && q->rule->period(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;

@@ -24,11 +24,12 @@ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
 /* The bits in which the sequence field and the number of an entry must agree. */
 static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 {
-    unsigned bits = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
     const npuprof_npu_index *x = &q->is.producer;
-    const bool counts = q->rule && q->rule->is_announced && x->unit == NPUPROF_NPU_INDEX_COUNT;
-    if (counts && bits > x->bits) bits = x->bits;
-    return npuprof_npu_mask_(bits);
+    if (!q->rule || !q->rule->is_announced) return mask;
+    if (x->unit == NPUPROF_NPU_INDEX_COUNT) return npuprof_min_(mask, npuprof_npu_mask_(x->bits));
+    if (x->unit != NPUPROF_NPU_INDEX_BYTES || x->bits >= 32) return mask;
+    return npuprof_min_(mask, npuprof_npu_mask_(x->bits) / q->is.entry_bytes);
 }
 
 /* After how many entries a sequence shows the same again; 0: not while anybody lives. */

@@ -28,7 +28,8 @@ static uint64_t npuprof_npu_producer_period_(const npuprof_npu_queue_ *q)
     const npuprof_npu_index *const x = &q->is.producer;
     if (npuprof_npu_is_numbered_slot_(q)) return npuprof_npu_sequence_period_(q);
     if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
-    return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
+    if (x->has_laps || q->index.mask >= UINT32_MAX) return 0;
+    return (q->index.mask + 1) / (x->unit == NPUPROF_NPU_INDEX_BYTES ? q->is.entry_bytes : 1);
 }
 
 /* The first reading of an index that may have come round before: the newest entry tells the number of the
@@ -52,18 +53,32 @@ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, u
     *producer = number;
 }
 
+/* Whether the last slot is another one than at open. */
+static bool npuprof_npu_has_last_changed_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
+    return npuprof_npu_hash_record_(q, &last) != q->index.silent;
+}
+
+/* The first laps of an index that showed none at open, and may have hidden one: if its last entry is as it
+   was, it did, and what lay there is older. Two laps on, nothing tells. */
+static void npuprof_npu_take_hidden_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t producer)
+{
+    const bool unknown = producer >= 2 * (uint64_t)q->is.count;
+    if (!unknown && npuprof_npu_has_last_changed_(npu, q)) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, unknown);
+    q->next = q->is.count;
+}
+
 /* Reads the producer index. The first time, the newest entry tells the number of a slot, if it has one.
    Results as npuprof_npu_read_index_(). */
 static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
     const uint64_t count = q->is.count;
-    const bool first = !q->numbered;
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
-    if (q->index.was_empty) {
-        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
-        if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
-    }
+    const bool first = !q->numbered, hides = q->index.was_empty && q->index.may_be_full;
+    if (q->index.was_empty && npuprof_npu_has_last_changed_(npu, q)) q->index.was_empty = false;
     const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, producer);
     if (*producer) q->index.was_empty = false;
     if (!q->index.known) return result;
@@ -74,6 +89,8 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
         npuprof_npu_remember_(npu, q);
     } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
         q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
+    } else if (hides && *producer > count) {
+        npuprof_npu_take_hidden_lap_(npu, q, *producer);
     }
     return result;
 }
@@ -82,11 +99,13 @@ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, npuprof_npu_q
 {
     uint64_t producer;
     if (q->is.producer.has_laps && !q->is.producer.laps_first) {
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->is.count - 1);
         npuprof_npu_record_ last;
         memset(&last, 0, sizeof last);
-        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
+        npuprof_npu_copy_entry_(npu, q, entry, &last);
         q->index.silent = npuprof_npu_hash_record_(q, &last);
         q->index.was_empty = true;
+        q->index.may_be_full = !npuprof_npu_is_blank_(npu, q, entry);
     }
     return npuprof_npu_read_producer_(npu, q, &producer);
 }
@@ -99,7 +118,7 @@ static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_queue_ *q, ui
     const uint64_t period = npuprof_npu_producer_period_(q), fresh = *producer - q->next;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
     if (fresh > q->is.count / 2 || npuprof_npu_is_numbered_slot_(q)) return;
-    q->index.last += period;
+    q->index.last += period * (q->is.producer.unit == NPUPROF_NPU_INDEX_BYTES ? q->is.entry_bytes : 1);
     *producer += period;
 }
 
