@@ -3436,17 +3436,18 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const n
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. False: it cannot have lasted that long, and says nothing. */
+   host time, and was over at the other. unit: the counter may have shown so many ticks more than that when it
+   began. False: it cannot have lasted that long, and says nothing. */
 NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
-                                     uint64_t seen)
+                                     uint64_t seen, uint64_t unit)
 {
     npuprof_anchor_ a;
     if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
     const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, start)).min;
     a.device_ticks = start;
-    a.host_before = submitted;
+    a.host_before = npuprof_saturating_sub_(submitted, npuprof_npu_host_range_(npu, unit).max);
     a.host_after = npuprof_saturating_sub_(seen, least);
-    const bool good = start <= end && submitted <= a.host_after;
+    const bool good = start <= end && a.host_before <= a.host_after;
     if (good) (void)npuprof_npu_narrow_(npu, &a);
     npuprof_npu_unlock_(npu);
     if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
@@ -6571,8 +6572,12 @@ NPUPROF_OWN_ static void npuprof_npu_finish_span_(npuprof_npu *npu, const npupro
 {
     const npuprof_npu_submission_ *const of = e->of;
     const npuprof_npu_ring *const ring = &e->q->is;
-    if (of->known && of->link.ticks && !(e->t.flags & NPUPROF_STAMP_HOST))
-        npuprof_npu_bracket_job_(npu, e->t.start, e->t.end, of->link.ticks, e->pass->now.host);
+    if (of->known && of->link.ticks && !(e->t.flags & NPUPROF_STAMP_HOST)) {
+        const uint64_t doubt = npuprof_mul_div_(e->t.doubt_ns, npu->second_, 1000000000, true);
+        const uint64_t unit = npuprof_npu_is_scaled_(ring) ? npuprof_npu_unit_(ring) : 0;
+        npuprof_npu_bracket_job_(npu, e->t.start, e->t.end, npuprof_saturating_sub_(of->link.ticks, doubt),
+                                 e->pass->now.host + doubt, unit);
+    }
     if (ring->execution_op && npuprof_npu_is_whole_(ring, e->r->v[NPUPROF_NPU_AT_OP_])) {
         const npuprof_npu_lookup_ whole = npuprof_npu_lookup_of_(npu, e);
         npuprof_npu_note_ended_(npu, &whole, e);
@@ -7670,7 +7675,7 @@ NPUPROF_OWN_ static int npuprof_npu_device_times_(npuprof_npu *npu, const npupro
     d->end = r->end;
     /* Why in this order: what is not possible must not teach the clock. */
     bool good = npuprof_npu_are_possible_(npu, r->start, r->end);
-    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen);
+    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen, 0);
     d->epoch = NPUPROF_LOAD_(&npu->epoch_);
     if (!good) return NPUPROF_RECORDS_STAMPS;
     /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */

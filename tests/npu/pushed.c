@@ -324,6 +324,43 @@ static void wide_beside_narrow(void)
     npuprof_npu_close(&npu);
 }
 
+/* Records whose stamps are coarser than the counter: a job's begin may be up to a unit after its stamp, so it
+   may seem older than its submission. job 4 | start 4 | end 4 | 0 4 | begin 8 | end 8 */
+static void coarse_stamps(void)
+{
+    const unsigned unit = 1000;
+    npuprof_npu_desc desc = pushed_desc(1000000000);
+    desc.ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = 32, .job = AT(0, 4, 0, 0),
+                                    .start = AT(4, 4, 0, 0), .end = AT(8, 4, 0, 0), .scale_num = unit,
+                                    .args = { { AT(16, 8, 0, 0), "begin" }, { AT(24, 8, 0, 0), "end" } } };
+    begin();
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (uint32_t i = 1; i <= JOBS; i++) {
+        unsigned char entry[32] = { 0 };
+        const uint64_t before = sim.host;
+        sim_advance(3000);
+        CHECK_INT(push(ticks_at(before + (uint64_t)(uniform() * 3000)), before, sim.host), NPUPROF_OK);
+        sim_advance((uint64_t)between(1000, 5e7));
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, i));
+        const uint64_t from = sim.host + 100, to = from + (uint64_t)between(1000, 20000);
+        sim.host = to + 100;
+        put(entry, 4, i);
+        put(entry + 4, 4, ticks_at(from) / unit);
+        put(entry + 8, 4, ticks_at(to) / unit);
+        put(entry + 16, 8, from);
+        put(entry + 24, 8, to);
+        CHECK_INT(npuprof_npu_feed(&npu, 0, entry, sizeof entry), NPUPROF_OK);
+    }
+    json_node *t = closed();
+    int64_t worst;
+    CHECK_UINT(compare(t, 0, &worst), JOBS);
+    CHECK(worst < 3 * (int64_t)unit);
+    CHECK_INT(said(t, "resets"), 0);
+}
+
 /* A narrow stamp of the period before, long after the last read: it is never of the future. */
 static void old_stamp(void)
 {
@@ -341,4 +378,5 @@ static void old_stamp(void)
 }
 
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
-           CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(old_stamp))
+           CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(coarse_stamps),
+           CASE(old_stamp))

@@ -83,7 +83,7 @@ static int npuprof_npu_device_times_(npuprof_npu *npu, const npuprof_npu_by_hand
     d->end = r->end;
     /* Why in this order: what is not possible must not teach the clock. */
     bool good = npuprof_npu_are_possible_(npu, r->start, r->end);
-    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen);
+    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen, 0);
     d->epoch = NPUPROF_LOAD_(&npu->epoch_);
     if (!good) return NPUPROF_RECORDS_STAMPS;
     /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */

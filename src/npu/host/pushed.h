@@ -88,17 +88,18 @@ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. False: it cannot have lasted that long, and says nothing. */
+   host time, and was over at the other. unit: the counter may have shown so many ticks more than that when it
+   began. False: it cannot have lasted that long, and says nothing. */
 static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
-                                     uint64_t seen)
+                                     uint64_t seen, uint64_t unit)
 {
     npuprof_anchor_ a;
     if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
     const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, start)).min;
     a.device_ticks = start;
-    a.host_before = submitted;
+    a.host_before = npuprof_saturating_sub_(submitted, npuprof_npu_host_range_(npu, unit).max);
     a.host_after = npuprof_saturating_sub_(seen, least);
-    const bool good = start <= end && submitted <= a.host_after;
+    const bool good = start <= end && a.host_before <= a.host_after;
     if (good) (void)npuprof_npu_narrow_(npu, &a);
     npuprof_npu_unlock_(npu);
     if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
