@@ -5810,6 +5810,7 @@ NPUPROF_OWN_ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *
 NPUPROF_OWN_ static bool npuprof_npu_begin_pass_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_pass_ *pass,
                                     npuprof_result *result)
 {
+    npu->texts_.stamp_left = 0;          /* what is drawn now was there later than what was drawn before */
     const bool by_counter = q && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const npuprof_result read = npuprof_npu_read_now_(npu, by_counter, &pass->now);
     if (*result == NPUPROF_OK) *result = read;

@@ -226,6 +226,60 @@ static void before_its_submission(void)
     CHECK(said(t, "max_error_ns") >= 5 * MS && said(t, "max_error_ns") < 20 * MS);
 }
 
+/* ---- A record comes while a drain draws those before it: it was drawn later than they were. */
+
+static union { uint64_t align; unsigned char bytes[4 * 32]; } meanwhile;
+static struct { unsigned looks, at, jobs; uint64_t end[3]; } coming;
+
+/* job 8 | start 8 | end 8 | sequence 8 */
+static void write_job(unsigned job, uint64_t end)
+{
+    unsigned char *const entry = meanwhile.bytes + (job - 1) * 32;
+    coming.end[job] = end;
+    put(entry, 8, job);
+    put(entry + 8, 8, end - 10);
+    put(entry + 16, 8, end);
+    put(entry + 24, 8, job);
+    coming.jobs = job;
+}
+
+/* The second record is written behind that look at the clock: 10 us pass there. */
+static void comes(void)
+{
+    if (coming.at && ++coming.looks == coming.at) write_job(2, sim_truth() + 100);
+    if (coming.at && coming.looks == coming.at + 1) sim.host += 10000;
+    sim_store(SIM_LO, 4, sim_truth() & UINT32_MAX);
+    sim_store(SIM_HI, 4, sim_truth() >> 32);
+}
+
+static void comes_at(const void *user)
+{
+    npuprof_npu_desc d = sim_desc();
+    d.ring = (npuprof_npu_ring){ .memory = meanwhile.bytes, .memory_bytes = sizeof meanwhile.bytes,
+                                 .ready = NPUPROF_NPU_READY_SEQUENCE, .sequence = AT(24, 8, 0, 0),
+                                 .sequence_first = 1, .entry_bytes = 32, .count = 4, .job = AT(0, 8, 0, 0),
+                                 .start = AT(8, 8, 0, 0), .end = AT(16, 8, 0, 0) };
+    sim.tick = comes;
+    open_npu(&d);
+    sim_advance(1000000);
+    (void)submit(0, "one");
+    (void)submit(0, "two");
+    sim_advance(1000000);
+    write_job(1, sim_truth());
+    sim_advance(1000);
+    coming.at = *(const unsigned *)user;
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(100000);
+    json_node *t = closed();
+    CHECK_INT(json_int(json_get(clock_sync(t), "causality_violations")), 0);
+    CHECK_UINT(coming.jobs, 2);
+}
+
+static void come_meanwhile(void)
+{
+    for (unsigned at = 1; at <= 12; at++) check_in_child(comes_at, &at);
+}
+
 CHECK_MAIN(CASE(behind_a_reset), CASE(behind_a_reset_narrow), CASE(behind_a_reset_told_apart),
            CASE(stands_up_for_long), CASE(stands_from_the_start), CASE(stands_between_kernels),
-           CASE(governed_for_good), CASE(before_its_submission))
+           CASE(governed_for_good), CASE(before_its_submission), CASE(come_meanwhile))
