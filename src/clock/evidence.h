@@ -17,9 +17,9 @@
      E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
      E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
          others fit, at least 3, was later than declared: C1 does not hold for it, and it is left out. More
-         than 3 in a row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what
-         the reads beside them are wide: each lower point of that epoch lies earlier by the width of its
-         read. */
+         than 3 in a row, or 32 in all, are a step; so are the newest ones, until one behind them fits.
+         Others may be late by as much as nobody sees, at most what the reads beside them are wide: each lower
+         point of that epoch lies earlier by the width of its read. */
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;
@@ -89,14 +89,7 @@ static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
     return false;
 }
 
-/* The newest reads that were left out were no late ones. */
-static void npuprof_map_take_back_(npuprof_map_evidence_ *e)
-{
-    e->lates -= e->in_a_row;
-    e->in_a_row = 0;
-}
-
-/* A step before the newest point (E1, E2). */
+/* A step before the newest point (E1, E2). The newest reads that were left out were no late ones. */
 static void npuprof_map_step_(npuprof_map_evidence_ *e)
 {
     const npuprof_map_point_ *const newest = &e->recent[e->recent_count - 1];
@@ -104,6 +97,8 @@ static void npuprof_map_step_(npuprof_map_evidence_ *e)
     while (begin + 1 < e->recent_count && !npuprof_map_fit_(e, begin)) begin++;
     const npuprof_map_point_ *const before = &e->recent[begin - 1];
     uint64_t from = before->upper;
+    e->lates -= e->in_a_row;
+    e->in_a_row = 0;
     e->steps++;
     e->opened_host += npuprof_saturating_sub_(newest->upper_host, before->lower_host);
     if (npuprof_map_proves_none_(e, 1)) from = e->ranges ? e->range[e->ranges - 1].to : 0;
@@ -135,7 +130,6 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
     } else if (e->rate.may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
         return;                            /* E4: which of them is late the next ones show */
     } else if (!npuprof_map_leave_out_(e)) {
-        npuprof_map_take_back_(e);
         npuprof_map_step_(e);
     }
 }
@@ -144,7 +138,8 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
 static void npuprof_map_judge_(npuprof_map_evidence_ *e)
 {
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
-    if (e->recent_count > 1 && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
+    e->recent_count += e->in_a_row != 0;   /* the newest one that was left out is there still */
+    if (!npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
     if (!e->steps) return;
     if (npuprof_map_proves_none_(e, 0)) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));

@@ -172,5 +172,24 @@ static void late(void)
     CHECK_UINT(open_gaps(0, 8), 0);
 }
 
+/* E4: the newest reads are late ones only if one behind them fits: until then, the clock may have changed. */
+static void late_so_far(void)
+{
+    for (unsigned few = 1; few <= 3; few++) {
+        for (unsigned behind = 0; behind < 2; behind++) {
+            begin();
+            w.evidence.rate.may_be_late = true;
+            reads(10);
+            for (unsigned i = 0; i < few; i++) read_late(500);
+            reads(behind);
+            npuprof_map_judge_(&w.evidence);
+            CHECK_UINT(w.evidence.lates, behind ? few : 0);
+            CHECK_UINT(w.evidence.steps, !behind);
+            CHECK(open_behind(9) == !behind);
+            CHECK_UINT(open_gaps(0, 7), 0);
+        }
+    }
+}
+
 CHECK_MAIN(CASE(one_step), CASE(two_near), CASE(few_at_the_ends), CASE(last_read),
-           CASE(many_steps), CASE(late))
+           CASE(many_steps), CASE(late), CASE(late_so_far))
