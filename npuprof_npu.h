@@ -3369,7 +3369,8 @@ NPUPROF_OWN_ static inline void npuprof_npu_set_ring_word_(npuprof_npu_ring *r, 
      2. The older of the two is brought to the tick of the newer one: at least min and at most max host ticks
         pass in between (npuprof_npu_host_range_), by the rate between the anchors so far.
      3. Both are true of the same tick then, so their intersection is. It is at most as wide as either.
-     4. If it is empty, the counter was reset or its rate changed: an epoch begins, with the new bracket.
+     4. If it is empty, the counter was reset or stood, or its rate changed: an epoch begins, with the new
+        bracket, which the old one ends with, too, unless it goes back.
    Assumption beside those of clock/device_map.h: within an epoch the rate has one centre.
    Anchors are made of last_ when one is due; of a wide one only after a second. Why: stamps beside a wide
    anchor are mapped no better than it says, and a narrower one may follow. */
@@ -3401,6 +3402,15 @@ NPUPROF_OWN_ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, c
     return a;
 }
 
+/* An epoch ends with a bracket that contradicts it. If that is no earlier tick, the clock stood, or its rate
+   changed, and nobody knows when: both brackets are the epoch's, and a reader finds the gap open. */
+NPUPROF_OWN_ static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, const npuprof_anchor_ *given)
+{
+    if (given->device_ticks <= npu->last_.device_ticks) return;
+    (void)npuprof_npu_put_anchor_(npu, &npu->last_, false);
+    (void)npuprof_npu_put_anchor_(npu, given, false);
+}
+
 /* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
    lock. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor_ *given)
@@ -3420,6 +3430,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const n
         a.host_before = npuprof_max_(a.host_before, b.host_before);
         a.host_after = npuprof_min_(a.host_after, b.host_after);
         if (a.host_before > a.host_after) {
+            npuprof_npu_end_by_contradiction_(npu, given);
             npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
             result = NPUPROF_ERR_NPU_RESET;
             a = *given;
@@ -3496,16 +3507,21 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, co
     npu->idle_ = false;
     const bool says_less = npu->has_last_ && raw->before < npu->last_.host_after &&
                            npuprof_anchor_width_(&a) > npuprof_anchor_width_(&npu->last_);
-    const uint64_t behind =
-        (npu->last_.device_ticks - raw->value) & npuprof_npu_mask_(npu->desc_.counter.bits);
+    const unsigned bits = npu->desc_.counter.bits;
+    const uint64_t behind = (npu->last_.device_ticks - raw->value) & npuprof_npu_mask_(bits);
     if (result != NPUPROF_OK && npuprof_npu_may_be_older_(npu, raw, behind)) {
         if (!npuprof_npu_is_pushed_(npu)) return NPUPROF_OK;
         a.device_ticks = npu->last_.device_ticks - behind;
         result = NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
+        const uint64_t ahead = (raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits);
+        a.device_ticks = npu->last_.device_ticks + ahead;
+        if (npuprof_npu_is_pushed_(npu) && ahead <= npuprof_npu_mask_(bits) / 2)
+            npuprof_npu_end_by_contradiction_(npu, &a);
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
+        a.device_ticks = raw->value;
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);

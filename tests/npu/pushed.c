@@ -377,6 +377,36 @@ static void old_stamp(void)
     npuprof_npu_close(&npu);
 }
 
+/* The clock stands for 5 ms while a job waits, and nobody says so: what the job's stamps are is known again
+   from the next anchor, which contradicts. It bounds the job, too. */
+static void stands_unannounced(void)
+{
+    enum { EACH = 40, COUNT = 3 * EACH };
+    begin();
+    open_exact();
+    for (unsigned i = 1; i <= COUNT + 1; i++) {
+        const uint64_t before = sim.host;
+        sim_advance(1000);
+        const npuprof_result result = push(ticks_at(before + 500), before, sim.host);
+        CHECK_INT(result, i % EACH == 1 && i > 1 ? NPUPROF_ERR_NPU_RESET : NPUPROF_OK);
+        if (i > COUNT) break;
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, i));
+        if (i % EACH == 0) {
+            sim_advance(5000000);
+            truth.zero -= 5000000;
+        }
+        const uint64_t from = sim.host + 1000, to = from + 20000;
+        sim.host = to + 1000;
+        CHECK(npuprof_npu_complete(&npu, i, 0, "run", NULL, ticks_at(from), ticks_at(to),
+                                   PROF_ARGS(PROF_UINT("begin", from), PROF_UINT("end", to)), true));
+        sim_advance(10000000);
+    }
+    json_node *t = closed();
+    int64_t worst;
+    CHECK_UINT(compare(t, 0, &worst), COUNT);
+    CHECK_INT(said(t, "resets"), 3);
+}
+
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
            CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(coarse_stamps),
-           CASE(old_stamp))
+           CASE(old_stamp), CASE(stands_unannounced))
