@@ -76,7 +76,7 @@ class Apart(Prefetch):
 
     names = (1, "worker"), (3, "npu PE 0"), (4, "dsp PE 0")
 
-    def __init__(self, starts=(5, 300), notices=(20, 20), cut=(1, 1), fastest=0.9, count=40):
+    def __init__(self, starts=(5, 300), notices=(20, 20), cut=(1, 1), fastest=0.9, count=40, rest=1):
         self.lines, self.latencies, self.number, now = [], [], {3: 0, 4: 0}, 1000.0
         draw = random.Random(6)
         for n in range(count):
@@ -93,7 +93,7 @@ class Apart(Prefetch):
                 now = until
             self.span(1, "Inference", begin, now := now + 50, kind="inference")
             self.latencies.append(now - begin)
-            now += 1
+            now += rest
 
 
 class Fenced(Prefetch):
@@ -125,6 +125,17 @@ class Fenced(Prefetch):
             self.span(1, "Inference", begin, now := now + 50, kind="inference")
             self.latencies.append(now - begin)
             now += draw.randint(1, 3)
+
+
+class Rests(unittest.TestCase):
+    def test_two_devices(self):
+        """Idle times of two devices are no more than the time that both have."""
+        facts = Apart(rest=20000).facts()
+        self.assertTrue(90 < facts.headline["largest_idle_pct"] <= 100, facts.headline)
+        (found,) = [one for one in verdict.judge(facts).every() if one.rule.name == "no_demand"]
+        self.assertIn("each of the 2 devices had nothing to do for ", found.sentence)
+        share = float(found.sentence.split(" % of the window")[0].split()[-1])
+        self.assertTrue(90 < share <= 100, found.sentence)
 
 
 class Fences(unittest.TestCase):

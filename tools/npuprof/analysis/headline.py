@@ -26,6 +26,7 @@ def headline(facts):
     devices = [union_of(map(facts.busy.__getitem__, queues)).length()
                for queues in [*jobs.queues_of, *jobs.shared]]
     busy = max((pct(ns, window.length_ns) for ns in devices if window.length_ns), default=None)
+    all_ns = window.length_ns * len(jobs.devices)
     total, _, _ = facts.idle.of_class(*{key[2] for key in facts.idle.entries})
     labels = {}
     for (_, queue, label, span), entry in facts.idle.entries.items():
@@ -46,9 +47,9 @@ def headline(facts):
             "open_ratio": mean_of(facts.depth["host"]) if facts.depth else None,
             "device_depth_ratio": mean_of(facts.depth["device"]) if facts.depth else None,
             "idle_ns": total,
-            "idle_pct": pct(total, window.length_ns * len(jobs.devices)),
+            "idle_pct": pct(total, all_ns),
             "largest_idle": None if largest is None else " ".join(filter(None, largest)),
-            "largest_idle_pct": pct(labels[largest], window.length_ns) if largest else None}
+            "largest_idle_pct": pct(labels[largest], all_ns) if largest else None}
     unknown = OF_LENGTHS if jobs.are_drawn_loosely else OF_ENGINES if jobs.shared else ()
     unknown += () if is_known(facts) else OF_DEPTH
     return found | dict.fromkeys(unknown)

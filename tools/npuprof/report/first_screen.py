@@ -115,7 +115,8 @@ def figures(facts):
                      + ("" if on_device is None else f", {float(on_device):.2f} of them on the device"))
     if head["largest_idle"] and head["largest_idle_pct"] >= 1:
         label, _, span = head["largest_idle"].partition(" ")
-        parts.append(f"most idle time of the device ({whole(head['largest_idle_pct'])} %): "
+        devices = "devices" if head["devices"] > 1 else "device"
+        parts.append(f"most idle time of the {devices} ({whole(head['largest_idle_pct'])} %): "
                      f"{idle_text(label, span)}")
     return "; ".join(parts)
 

@@ -256,11 +256,14 @@ def no_demand(facts):
         raise Missing("which rings are one engine: lines of the driver with the start of each job")
     total, certain, found = facts.idle.of_class("no_demand")
     whole = sum(ns for (_, queue), ns in facts.idle.idle.items() if queue < 0)
-    if 2 * total < whole or 10 * total < facts.window.length_ns:
+    devices = len(facts.jobs.devices)
+    all_ns = facts.window.length_ns * devices
+    if 2 * total < whole or 10 * total < all_ns:
         return
     capped = any(entry.capped for _, entry in found)
-    yield Finding("", f"the device had nothing to do for {ns_text(total)}, "
-                      f"{pct_text(pct(total, facts.window.length_ns))} % of the window",
+    who = f"each of the {devices} devices" if devices > 1 else "the device"
+    yield Finding("", f"{who} had nothing to do for {ns_text(total // devices)}"
+                      f"{' on average' if devices > 1 else ''}, {pct_text(pct(total, all_ns))} % of the window",
                   "more requests at a time would use it; no request is seen in these times",
                   {"no_demand_ns": total, "idle_ns": whole}, certain, None,
                   confidence_of(certain, total, capped))
