@@ -261,9 +261,9 @@ def no_demand(facts):
     if 2 * total < whole or 10 * total < all_ns:
         return
     capped = any(entry.capped for _, entry in found)
-    who = f"each of the {devices} devices" if devices > 1 else "the device"
-    yield Finding("", f"{who} had nothing to do for {ns_text(total // devices)}"
-                      f"{' on average' if devices > 1 else ''}, {pct_text(pct(total, all_ns))} % of the window",
+    who, mean = (f"each of the {devices} devices", " on average") if devices > 1 else ("the device", "")
+    yield Finding("", f"{who} had nothing to do for {ns_text(total // devices)}{mean}, "
+                      f"{pct_text(pct(total, all_ns))} % of the window",
                   "more requests at a time would use it; no request is seen in these times",
                   {"no_demand_ns": total, "idle_ns": whole}, certain, None,
                   confidence_of(certain, total, capped))
