@@ -218,6 +218,8 @@ class Check(unittest.TestCase):
             code, lines = self.check(text)
             self.assertEqual((code, sum("1 is not an object" in line for line in lines)), (1, 1), lines)
         self.assertEqual(self.check("[1]"), (2, ["1: not a trace: its array holds no event"]))
+        code, lines = self.check('["traceEvents":[' + event + '],"metadata":{"npuprof":{}}}')
+        self.assertEqual((code, "not strict JSON" in lines[-1]), (2, True), lines)
 
     def test_good(self):
         for old, new in HARMLESS:

@@ -98,7 +98,8 @@ class Checker:
 
     def __init__(self, findings):
         self.findings = findings
-        self.is_own = '"npuprof"' in findings.text   # else another tool's, which promises only the format
+        # Else another tool's, which promises only the format. Ours is never a mere array.
+        self.is_own = '"npuprof"' in findings.text and not findings.text.lstrip().startswith("[")
         self.add = findings.add
         self.slices = defaultdict(list)   # thread -> (start, -end, event): sorts as the viewers do
         self.begin_end = defaultdict(list)  # thread -> (ts, is it E, name, event)
