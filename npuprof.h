@@ -7573,21 +7573,6 @@ NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us)
 /* Names the calling thread; never 0. */
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
-/* Whether that frame is on the stack that its thread was born with, for sure: a thread's name is the
-   address above its stack, the first one has the program's name above it. A large stack may hold more. */
-NPUPROF_OWN_ static bool npuprof_os_is_own_stack_(const void *frame)
-{
-#ifdef __linux__
-    const uintptr_t at = (uintptr_t)frame;
-    return npuprof_os_me_() - at < 64 << 10 || (uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20;
-#else
-    return (void)frame, false;
-#endif
-}
-
-/* Lets other threads run. */
-NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
-
 /* The system's number of the calling thread; 0: it has none. */
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
 {
@@ -7597,6 +7582,23 @@ NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
     return 0;
 #endif
 }
+
+/* How many bytes at and below that frame are of the stack that its thread was born with, for sure; 0: it is
+   not known. A thread's name is an address above its stack, which has 16 KiB at least, the name included. The
+   first one's name is anywhere, but above its stack there is the program's name, and below it space. */
+NPUPROF_OWN_ static size_t npuprof_os_own_stack_(const void *frame)
+{
+#ifdef __linux__
+    const uintptr_t at = (uintptr_t)frame, own = npuprof_os_me_() - at, most = 14 << 10;
+    if ((uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20) return 64 << 20;
+    return own < most && npuprof_os_tid_() != (uint64_t)getpid() ? most - own : 0;
+#else
+    return (void)frame, 0;
+#endif
+}
+
+/* Lets other threads run. */
+NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 
 /* Of the calling thread: its CPU clock in ns, how often it gave the CPU up, and how often it lost it. False:
    the system does not tell. Why a number: RUSAGE_THREAD is named for _GNU_SOURCE only. */
@@ -8346,7 +8348,7 @@ NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us) { Sleep((us + 999) / 1000)
 NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
-NPUPROF_OWN_ static bool npuprof_os_is_own_stack_(const void *frame) { return (void)frame, false; }
+NPUPROF_OWN_ static size_t npuprof_os_own_stack_(const void *frame) { return (void)frame, 0; }
 NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_os_usage_(uint64_t used[3]) { return (void)used, false; }
 NPUPROF_OWN_ static bool npuprof_os_is_gone_(uint32_t tid) { return (void)tid, false; }
 
@@ -10899,7 +10901,9 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
    Why not by the depth alone: a thread may have several stacks, of coroutines or signal handlers, and what
    lies on another one is not over. So who begins must be on the stack that the thread was born with. Else a
    long row must end in the frame and call site that now begin again. Why no short one: compilers make a few
-   copies of a recursive function in one frame. */
+   copies of a recursive function in one frame.
+   Of one frame's scopes only the outermost ends the others by such a row: any other may have one around it
+   that goes on. The outermost is the one that the row begins with. */
 
 /* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
 enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
@@ -10960,15 +10964,31 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot,
     return (uint32_t)NPUPROF_LOAD_(&npuprof_record_open_unit_(slot, e)->w0) & NPUPROF_ID_MASK_;
 }
 
+/* A row of open spans of one site in one frame, and what lies deeper. */
+typedef struct npuprof_record_row_ {
+    uint32_t below, group;         /* the open span below it; the topmost of its lowest ones side by side */
+    uint32_t count;                /* so many are of the site */
+} npuprof_record_row_;
+
+/* Down to which open span the row is over, of `depth` ones; `copies` of the site may still go on. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_row_over_(const npuprof_record_row_ *row, uint32_t depth,
+                                                uint32_t needed)
+{
+    if (depth - row->below < needed) return depth;
+    return row->count >= NPUPROF_RECORD_COPIES_ ? row->below : row->group;
+}
+
 /* Ends what was left behind, before a span of this site begins at that frame. */
 NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
                                                                   uint32_t here, uint64_t now)
 {
     const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
-    const bool is_own = npuprof_os_is_own_stack_(NPUPROF_FRAME_(none));
-    uint32_t sure = depth, row = depth;      /* up to which open span it is so */
-    bool doubtful = false;
-    for (uint32_t at = depth; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
+    const int32_t own = (int32_t)(npuprof_os_own_stack_(NPUPROF_FRAME_(none)) / 4);
+    const npuprof_record_row_ nothing = { depth, depth, 0 };
+    npuprof_record_row_ row = nothing, top = nothing;      /* top: above all other sites of the frame */
+    uint32_t over = depth, at = depth, other = 0;          /* other: the site of the topmost other one */
+    bool outermost = false;
+    for (; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
         const uint32_t note = *npuprof_record_note_(slot, at);
         const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
         /* Why exact: each span of a call site takes the same way through this library. */
@@ -10976,15 +10996,27 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
         const int32_t slack = is_it || here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
         const bool same = deeper <= slack && deeper >= -slack;
         if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
-        /* In one frame, a scope that begins again is over, with all that began since. Another one may be
-           around the new one, and then so may be what lies below it. */
-        doubtful = doubtful || same;
-        if (is_own && !doubtful) sure = at - 1;
-        if (same && is_it) row = at - 1;
+        if (!same) {
+            /* Another scope in this frame may be around the new one, and then so may be what lies below. */
+            if (over == at && deeper < own) over = at - 1;
+            continue;
+        }
+        outermost = is_it;
+        if (!is_it && !other) other = npuprof_record_site_of_(slot, slot->open + at);
+        if (!is_it) continue;
+        if (row.below != at) row.group = at;
+        row.below = at - 1;
+        row.count++;
+        if (!other) top = row;
     }
-    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = is_own ? copies : npuprof_record_depth_() / 4;
-    if (depth - row >= needed) sure = row;
-    for (uint32_t last = depth; last > sure; last--) {
+    /* Where there are no notes, the sites alone say it. */
+    for (; other && at && at <= none; at--) {
+        const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
+        if (its == site || its == other) outermost = its == site;
+    }
+    const uint32_t needed = own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4;
+    over = (uint32_t)npuprof_min_(over, npuprof_record_row_over_(outermost ? &row : &top, depth, needed));
+    for (uint32_t last = depth; last > over; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
         slot->top--;

@@ -168,21 +168,6 @@ static void npuprof_os_nap_(uint32_t us)
 /* Names the calling thread; never 0. */
 static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
-/* Whether that frame is on the stack that its thread was born with, for sure: a thread's name is the
-   address above its stack, the first one has the program's name above it. A large stack may hold more. */
-static bool npuprof_os_is_own_stack_(const void *frame)
-{
-#ifdef __linux__
-    const uintptr_t at = (uintptr_t)frame;
-    return npuprof_os_me_() - at < 64 << 10 || (uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20;
-#else
-    return (void)frame, false;
-#endif
-}
-
-/* Lets other threads run. */
-static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
-
 /* The system's number of the calling thread; 0: it has none. */
 static uint64_t npuprof_os_tid_(void)
 {
@@ -192,6 +177,23 @@ static uint64_t npuprof_os_tid_(void)
     return 0;
 #endif
 }
+
+/* How many bytes at and below that frame are of the stack that its thread was born with, for sure; 0: it is
+   not known. A thread's name is an address above its stack, which has 16 KiB at least, the name included. The
+   first one's name is anywhere, but above its stack there is the program's name, and below it space. */
+static size_t npuprof_os_own_stack_(const void *frame)
+{
+#ifdef __linux__
+    const uintptr_t at = (uintptr_t)frame, own = npuprof_os_me_() - at, most = 14 << 10;
+    if ((uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20) return 64 << 20;
+    return own < most && npuprof_os_tid_() != (uint64_t)getpid() ? most - own : 0;
+#else
+    return (void)frame, 0;
+#endif
+}
+
+/* Lets other threads run. */
+static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 
 /* Of the calling thread: its CPU clock in ns, how often it gave the CPU up, and how often it lost it. False:
    the system does not tell. Why a number: RUSAGE_THREAD is named for _GNU_SOURCE only. */

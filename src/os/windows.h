@@ -72,7 +72,7 @@ static void npuprof_os_nap_(uint32_t us) { Sleep((us + 999) / 1000); }
 static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
-static bool npuprof_os_is_own_stack_(const void *frame) { return (void)frame, false; }
+static size_t npuprof_os_own_stack_(const void *frame) { return (void)frame, 0; }
 NPUPROF_ATTRIBUTE_((unused)) static bool npuprof_os_usage_(uint64_t used[3]) { return (void)used, false; }
 static bool npuprof_os_is_gone_(uint32_t tid) { return (void)tid, false; }
 

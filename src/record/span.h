@@ -31,7 +31,9 @@
    Why not by the depth alone: a thread may have several stacks, of coroutines or signal handlers, and what
    lies on another one is not over. So who begins must be on the stack that the thread was born with. Else a
    long row must end in the frame and call site that now begin again. Why no short one: compilers make a few
-   copies of a recursive function in one frame. */
+   copies of a recursive function in one frame.
+   Of one frame's scopes only the outermost ends the others by such a row: any other may have one around it
+   that goes on. The outermost is the one that the row begins with. */
 
 /* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
 enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
@@ -92,15 +94,31 @@ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npupro
     return (uint32_t)NPUPROF_LOAD_(&npuprof_record_open_unit_(slot, e)->w0) & NPUPROF_ID_MASK_;
 }
 
+/* A row of open spans of one site in one frame, and what lies deeper. */
+typedef struct npuprof_record_row_ {
+    uint32_t below, group;         /* the open span below it; the topmost of its lowest ones side by side */
+    uint32_t count;                /* so many are of the site */
+} npuprof_record_row_;
+
+/* Down to which open span the row is over, of `depth` ones; `copies` of the site may still go on. */
+static inline uint32_t npuprof_record_row_over_(const npuprof_record_row_ *row, uint32_t depth,
+                                                uint32_t needed)
+{
+    if (depth - row->below < needed) return depth;
+    return row->count >= NPUPROF_RECORD_COPIES_ ? row->below : row->group;
+}
+
 /* Ends what was left behind, before a span of this site begins at that frame. */
 NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
                                                                   uint32_t here, uint64_t now)
 {
     const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
-    const bool is_own = npuprof_os_is_own_stack_(NPUPROF_FRAME_(none));
-    uint32_t sure = depth, row = depth;      /* up to which open span it is so */
-    bool doubtful = false;
-    for (uint32_t at = depth; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
+    const int32_t own = (int32_t)(npuprof_os_own_stack_(NPUPROF_FRAME_(none)) / 4);
+    const npuprof_record_row_ nothing = { depth, depth, 0 };
+    npuprof_record_row_ row = nothing, top = nothing;      /* top: above all other sites of the frame */
+    uint32_t over = depth, at = depth, other = 0;          /* other: the site of the topmost other one */
+    bool outermost = false;
+    for (; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
         const uint32_t note = *npuprof_record_note_(slot, at);
         const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
         /* Why exact: each span of a call site takes the same way through this library. */
@@ -108,15 +126,27 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ 
         const int32_t slack = is_it || here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
         const bool same = deeper <= slack && deeper >= -slack;
         if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
-        /* In one frame, a scope that begins again is over, with all that began since. Another one may be
-           around the new one, and then so may be what lies below it. */
-        doubtful = doubtful || same;
-        if (is_own && !doubtful) sure = at - 1;
-        if (same && is_it) row = at - 1;
+        if (!same) {
+            /* Another scope in this frame may be around the new one, and then so may be what lies below. */
+            if (over == at && deeper < own) over = at - 1;
+            continue;
+        }
+        outermost = is_it;
+        if (!is_it && !other) other = npuprof_record_site_of_(slot, slot->open + at);
+        if (!is_it) continue;
+        if (row.below != at) row.group = at;
+        row.below = at - 1;
+        row.count++;
+        if (!other) top = row;
     }
-    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = is_own ? copies : npuprof_record_depth_() / 4;
-    if (depth - row >= needed) sure = row;
-    for (uint32_t last = depth; last > sure; last--) {
+    /* Where there are no notes, the sites alone say it. */
+    for (; other && at && at <= none; at--) {
+        const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
+        if (its == site || its == other) outermost = its == site;
+    }
+    const uint32_t needed = own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4;
+    over = (uint32_t)npuprof_min_(over, npuprof_record_row_over_(outermost ? &row : &top, depth, needed));
+    for (uint32_t last = depth; last > over; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
         NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
         slot->top--;

@@ -1,0 +1,130 @@
+/* scopes that a jump leaves behind beside live ones: nothing live ends
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include "check.h"
+#include "npuprof.h"
+#include "recorded.h"
+
+static jmp_buf away;
+
+/* Two scopes in one frame: when the inner one begins, the outer one goes on. */
+static __attribute__((noinline)) void two(int jumps)
+{
+    PROF_SCOPE("outer");
+    PROF_SCOPE("inner");
+    if (jumps) longjmp(away, 1);
+}
+
+static __attribute__((noinline)) void two_with_arguments(int jumps)
+{
+    PROF_SCOPE_ARGS("t", "outer", PROF_ARGS(PROF_INT("jumps", jumps)));
+    PROF_SCOPE_ARGS("t", "inner", PROF_ARGS(PROF_INT("jumps", jumps)));
+    if (jumps) longjmp(away, 1);
+}
+
+static size_t whole(json_node *t, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < trace_count(t, "X", name); i++)
+        n += !json_get(trace_event(t, "X", name, i), "args.unfinished");
+    return n;
+}
+
+static void run_two(void (*call)(int))
+{
+    volatile size_t ended = 0;
+    npuprof_start(1);
+    for (volatile uint32_t i = 0; i < 2000; i++) {
+        const int jumps = i * 2654435761u >> 30 != 0;
+        if (!setjmp(away)) call(jumps);
+        ended += !jumps;
+    }
+    CHECK_UINT(stats_now().lost, 0);
+    json_node *t = written();
+    CHECK_UINT(whole(t, "outer"), ended);
+    CHECK_UINT(whole(t, "inner"), ended);
+}
+
+static void one_frame(void) { run_two(two); }
+static void one_frame_with_arguments(void) { run_two(two_with_arguments); }
+
+/* Coroutines of the first thread whose stacks the system puts below its thread-local variables; of a thread
+   whose own stack is small and lies above theirs. */
+enum { STACK = 128 << 10, SMALL = 16 << 10, DEPTH = 220 };
+static ucontext_t outside, lower, upper;
+
+static __attribute__((noinline)) int nest(int depth)
+{
+    PROF_SCOPE("live");
+    if (depth > 1) return nest(depth - 1) + 1;
+    swapcontext(&lower, &outside);
+    return 1;
+}
+
+static void nests(void) { CHECK_INT(nest(DEPTH), DEPTH); }
+
+static void begins(void)
+{
+    for (int i = 0; i < 10; i++) { PROF_SCOPE("short"); }
+}
+
+static void make(ucontext_t *u, char *stack, size_t bytes, void (*run)(void))
+{
+    getcontext(u);
+    u->uc_stack.ss_sp = stack;
+    u->uc_stack.ss_size = bytes;
+    u->uc_link = &outside;
+    makecontext(u, run, 0);
+}
+
+static void *stacks_of(void *memory)
+{
+    const size_t bytes = STACK + SMALL;
+    make(&lower, memory, STACK, nests);
+    make(&upper, (char *)memory + STACK, bytes - STACK, begins);
+    swapcontext(&outside, &lower);
+    swapcontext(&outside, &upper);
+    swapcontext(&outside, &lower);
+    CHECK_UINT(stats_now().lost, 0);
+    return NULL;
+}
+
+static void check_stacks(void)
+{
+    json_node *t = written();
+    CHECK_UINT(whole(t, "live"), DEPTH);
+    CHECK_UINT(whole(t, "short"), 10);
+}
+
+static void mapped(void)
+{
+    npuprof_start(1);
+    void *memory = NULL;
+    for (int i = 0; i < 3 && memory != MAP_FAILED; i++) {
+        memory = mmap(NULL, STACK + SMALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK_STOP(memory != MAP_FAILED);
+        stacks_of(memory);
+        json_node *t = written();
+        CHECK_UINT(whole(t, "live"), (size_t)DEPTH * (size_t)(i + 1));
+    }
+}
+
+static void below_a_small_stack(void)
+{
+    static char block[STACK + 2 * SMALL] __attribute__((aligned(4096)));
+    pthread_attr_t attributes;
+    pthread_t thread;
+    npuprof_start(1);
+    CHECK_STOP(pthread_attr_init(&attributes) == 0);
+    CHECK_STOP(pthread_attr_setstack(&attributes, block + STACK + SMALL, SMALL) == 0);
+    /* Why in brackets: the thread sanitizer, to which files that call it are given, needs more of a stack. */
+    CHECK_STOP((pthread_create)(&thread, &attributes, stacks_of, block) == 0);
+    CHECK_STOP(pthread_join(thread, NULL) == 0);
+    check_stacks();
+}
+
+CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(mapped), CASE(below_a_small_stack))
