@@ -11014,7 +11014,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
         const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
         if (its == site || its == other) outermost = its == site;
     }
-    const uint32_t needed = own ? NPUPROF_RECORD_COPIES_ : npuprof_record_depth_() / 4;
+    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = own ? copies : npuprof_record_depth_() / 4;
     over = (uint32_t)npuprof_min_(over, npuprof_record_row_over_(outermost ? &row : &top, depth, needed));
     for (uint32_t last = depth; last > over; last--) {
         npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
