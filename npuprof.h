@@ -10978,10 +10978,33 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_row_over_(const npuprof_recor
     return row->count >= NPUPROF_RECORD_COPIES_ ? row->below : row->group;
 }
 
+/* How much deeper in the stack an open span lies than one of this site that begins at that frame; 0: it is in
+   the same frame, or may be. Why exact of one site: its spans all take the same way through this library. */
+NPUPROF_OWN_ static inline int32_t npuprof_record_deeper_(npuprof_slot_ *slot, uint32_t at, uint32_t site, uint32_t here)
+{
+    const uint32_t note = *npuprof_record_note_(slot, at);
+    const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u)), near = NPUPROF_RECORD_NEAR_;
+    if (deeper > near || deeper < -near || here & note & 1) return deeper;
+    return npuprof_record_site_of_(slot, slot->open + at) == site ? deeper : 0;
+}
+
+/* Whether nothing can be left behind: the newest open spans are in the frame that now begins another one, and
+   then around it. That is how a deep recursion is, which shall pay no more for it. */
+NPUPROF_OWN_ static inline bool npuprof_record_nests_(npuprof_slot_ *slot, uint32_t site, uint32_t here)
+{
+    const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
+    for (uint32_t at = depth; depth - at < NPUPROF_RECORD_COPIES_; at--) {
+        const int32_t deeper = at > none ? npuprof_record_deeper_(slot, at, site, here) : -1;
+        if (deeper) return deeper < 0;
+    }
+    return false;
+}
+
 /* Ends what was left behind, before a span of this site begins at that frame. */
 NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
                                                                   uint32_t here, uint64_t now)
 {
+    if (npuprof_record_nests_(slot, site, here)) return;
     const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
     const int32_t own = (int32_t)(npuprof_os_own_stack_(NPUPROF_FRAME_(none)) / 4);
     const npuprof_record_row_ nothing = { depth, depth, 0 };
@@ -10989,20 +11012,16 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
     uint32_t over = depth, at = depth, other = 0;          /* other: the site of the topmost other one */
     bool outermost = false;
     for (; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
-        const uint32_t note = *npuprof_record_note_(slot, at);
-        const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
-        /* Why exact: each span of a call site takes the same way through this library. */
-        const bool is_it = npuprof_record_site_of_(slot, slot->open + at) == site;
-        const int32_t slack = is_it || here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
-        const bool same = deeper <= slack && deeper >= -slack;
-        if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
-        if (!same) {
+        const int32_t deeper = npuprof_record_deeper_(slot, at, site, here);
+        if (deeper < 0 || deeper > NPUPROF_RECORD_FAR_) break;
+        if (deeper) {
             /* Another scope in this frame may be around the new one, and then so may be what lies below. */
             if (over == at && deeper < own) over = at - 1;
             continue;
         }
-        outermost = is_it;
-        if (!is_it && !other) other = npuprof_record_site_of_(slot, slot->open + at);
+        const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
+        const bool is_it = outermost = its == site;
+        if (!is_it && !other) other = its;
         if (!is_it) continue;
         if (row.below != at) row.group = at;
         row.below = at - 1;
