@@ -10983,8 +10983,8 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_row_over_(const npuprof_recor
 NPUPROF_OWN_ static inline int32_t npuprof_record_deeper_(npuprof_slot_ *slot, uint32_t at, uint32_t site, uint32_t here)
 {
     const uint32_t note = *npuprof_record_note_(slot, at);
-    const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u)), near = NPUPROF_RECORD_NEAR_;
-    if (deeper > near || deeper < -near || here & note & 1) return deeper;
+    const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u)), slack = NPUPROF_RECORD_NEAR_;
+    if (deeper > slack || deeper < -slack || here & note & 1) return deeper;
     return npuprof_record_site_of_(slot, slot->open + at) == site ? deeper : 0;
 }
 
