@@ -100,7 +100,8 @@ typedef struct npuprof_record_row_ {
     uint32_t count;                /* so many are of the site */
 } npuprof_record_row_;
 
-/* Down to which open span the row is over, of `depth` ones; `copies` of the site may still go on. */
+/* Down to which open span the row is over, of `depth` ones. Of few of the site the lowest may be copies of a
+   function that still go on. needed: shorter rows end nothing. */
 static inline uint32_t npuprof_record_row_over_(const npuprof_record_row_ *row, uint32_t depth,
                                                 uint32_t needed)
 {

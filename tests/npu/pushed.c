@@ -407,6 +407,39 @@ static void stands_unannounced(void)
     CHECK_INT(said(t, "resets"), 3);
 }
 
+/* No anchor for so long that nobody can tell how often the counter came round: the next one is none of what
+   was before, and moves no job there. */
+static void silent_for_periods(void)
+{
+    npuprof_npu_desc desc = pushed_desc(1000000000);
+    desc.counter.bits = 32;
+    begin();
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (int i = 0; i < 3; i++) {
+        const uint64_t before = sim.host;
+        sim_advance(1000);
+        CHECK_INT(push(ticks_at(before + 500), before, sim.host), NPUPROF_OK);
+        if (i < 2) sim_advance(1000000);
+    }
+    const uint64_t last = sim.host;
+    WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 1));
+    const uint64_t from = sim.host + 1000, to = from + 1000000000;
+    sim.host = to + 1000;
+    CHECK(npuprof_npu_complete(&npu, 1, 0, "run", NULL, ticks_at(from), ticks_at(to),
+                               PROF_ARGS(PROF_UINT("begin", from), PROF_UINT("end", to)), true));
+    sim.host = last + (UINT64_C(2000) << 32) + 100000000;
+    const uint64_t before = sim.host;
+    sim_advance(1000);
+    CHECK_INT(push(ticks_at(before + 500) & UINT32_MAX, before, sim.host), NPUPROF_ERR_NPU_AMBIGUOUS);
+    json_node *t = closed();
+    int64_t worst;
+    CHECK_UINT(compare(t, 0, &worst), 1);
+    CHECK(worst < 2000000);
+}
+
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
            CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(coarse_stamps),
-           CASE(old_stamp), CASE(stands_unannounced))
+           CASE(old_stamp), CASE(stands_unannounced), CASE(silent_for_periods))

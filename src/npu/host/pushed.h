@@ -167,13 +167,14 @@ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_n
         result = NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
+        npuprof_anchor_ later = a;
         const uint64_t ahead = (raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits);
-        a.device_ticks = npu->last_.device_ticks + ahead;
-        if (npuprof_npu_is_pushed_(npu) && ahead <= npuprof_npu_mask_(bits) / 2)
-            npuprof_npu_end_by_contradiction_(npu, &a);
+        later.device_ticks = npu->last_.device_ticks + ahead;
+        /* Why not an ambiguous one: it may be whole periods later than that. */
+        const bool goes_on = result == NPUPROF_ERR_NPU_RESET && ahead <= npuprof_npu_mask_(bits) / 2;
+        if (goes_on && npuprof_npu_is_pushed_(npu)) npuprof_npu_end_by_contradiction_(npu, &later);
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
-        a.device_ticks = raw->value;
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
