@@ -171,6 +171,10 @@ class Metadata(unittest.TestCase):
             self.assertEqual("no event could be read: the file is damaged" in words, recorded == 0)
             self.assertNotRegex(words, "nothing was recorded|has no span|executions")
 
+    def test_counters_that_are_not_finite(self):
+        found = self.said({"recorded": 5, "lost": {}, "counter_values_not_finite": 2})
+        self.assertEqual([one.is_fault for one in found if "2 values of counters" in one.sentence], [False])
+
     def test_image_without_its_end(self):
         """Alone, and beside a whole one in a merged trace."""
         image, cut = trace("idle device", "npuprof"), scratch() / "cut.npuprof"

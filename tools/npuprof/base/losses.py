@@ -36,6 +36,8 @@ RECORDS = {
 # Members of metadata.npuprof beside `lost`, and what the places that they count are.
 MISSING = {"damaged_places": "damaged places: what was there is missing, and how much is not known",
            "changed_while_read": "chunks changed while they were read: what was there is missing",
+           "counter_values_not_finite": "values of counters are no finite numbers, and are not drawn: look "
+                                        "at what is handed to PROF_COUNTER",
            "left_out": "left out: the target cannot write them"}
 ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES; or NPUPROF_WHEN_FULL=keep-newest, for what "
                        "comes last", "overwritten": "a larger arena, or a stream",
