@@ -175,6 +175,17 @@ class Metadata(unittest.TestCase):
         found = self.said({"recorded": 5, "lost": {}, "counter_values_not_finite": 2})
         self.assertEqual([one.is_fault for one in found if "2 values of counters" in one.sentence], [False])
 
+    def test_open_spans_of_what_is_missing(self):
+        """Where an end may be missing, nobody knows that the span was open."""
+        evidence = Evidence()
+        evidence.open["work"] = 2
+        for about, certain in (({}, True), ({"lost": {"arena_full": 3}}, True),
+                               ({"damaged_places": 1}, False), ({"lost": {"sink": 3}}, False),
+                               ({"lost": {"reading": 1}}, False)):
+            words = " ".join(one.sentence for one in self.said({"recorded": 5, "lost": {}} | about, evidence))
+            self.assertEqual("2 spans were still open at the end, 'work'" in words, certain, about)
+            self.assertEqual("2 spans, 'work', have no end: they were open, or" in words, not certain, about)
+
     def test_image_without_its_end(self):
         """Alone, and beside a whole one in a merged trace."""
         image, cut = trace("idle device", "npuprof"), scratch() / "cut.npuprof"

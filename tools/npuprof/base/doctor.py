@@ -20,6 +20,7 @@ WRONG = {"stamps_out_of_range": "have stamps too far from the trace, and are dra
          "end_before_start": "end before they start, and are drawn without length; look at what is handed to "
                              "npuprof_span()"}
 ROUNDED = "memory records of 2^63 bytes or more are rounded to 53 bits, as every JSON has them"
+ENDS_LOST = {"reading", "sink"}      # the end of a span that was recorded may be among these
 RECORDED_LESS = ("overwritten", "arena_full", "reading", "sink", "no_context")
 
 
@@ -108,9 +109,7 @@ def findings(about, evidence):
         found.append((True, f"{ends} PROF_END had no PROF_BEGIN on their thread: a span may have ended too "
                             "early; use PROF_SCOPE, or end each span where it began"))
     if evidence.open:
-        found.append((False, f"{evidence.open.total()} spans were still open at the end, "
-                             f"{listed(evidence.open)}: they took at least so long; end them before the "
-                             "trace is written, or see why the program died"))
+        found.append((False, still_open(evidence.open, damaged, counted(about.get("lost")))))
     for key, sentence in WRONG.items():
         names = [name for (fault, name), count in evidence.wrong.items() if fault == key and count]
         if names:
@@ -129,6 +128,15 @@ def findings(about, evidence):
     for part in parts:
         found += refused(part)
     return sorted((Finding(*one) for one in dict.fromkeys(found)), key=lambda one: not one.is_fault)
+
+
+def still_open(names, damaged, lost):
+    """The sentence on spans without an end; names: a Counter of them."""
+    spans = f"{names.total()} spans"
+    if damaged or lost.keys() & ENDS_LOST:
+        return f"{spans}, {listed(names)}, have no end: they were open, or it is in what is missing"
+    return (f"{spans} were still open at the end, {listed(names)}: they took at least so long; end them "
+            "before the trace is written, or see why the program died")
 
 
 def nothing(about, evidence, damaged):
