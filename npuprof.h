@@ -6762,7 +6762,7 @@ typedef struct npuprof_header_ {
     uint32_t threads, devices;     /* 396 how many there are */
     uint32_t when_full;            /* 404 NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
     uint32_t clock_source, clock_bits, pid;   /* 408 */
-    uint32_t closed;               /* 420 1 in the header piece that ends a stream */
+    uint32_t closed;               /* 420 in the piece that ends a stream: 1, or 2 by npuprof_flush() */
     char host[64], program[64];    /* 424 */
     char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
@@ -6979,7 +6979,8 @@ typedef struct npuprof_slot_head_ {
 
    Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
    length, and the same as bytes; owner, moved_units and first_unit are 0.
-     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
+     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1, and of one
+                    up to npuprof_flush(), with what was recorded since unknown, one with closed = 2
      TABLE_PIECE    bytes of the table
      SLOTS_PIECE    heads of slots, back to back
    Later pieces replace earlier ones.
@@ -20224,7 +20225,6 @@ NPUPROF_OWN_ static void npuprof_block_copy_header_(const npuprof_image_ *im, np
     copy->header_bytes = (sizeof *copy + 63) / 64 * 64;
     copy->threads = im->threads;
     copy->table_used = im->table_used;
-    copy->closed = 0;
     if (im->clear_ticks > copy->clear_ticks) copy->clear_ticks = im->clear_ticks;
     if (!im->next)
         copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
@@ -20240,14 +20240,14 @@ NPUPROF_OWN_ static void npuprof_block_put_header_(npuprof_block_writer_ *b, con
     npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
-/* A newer header; `closing`: nothing comes behind it. left: events that are not lost for the arena, which may
+/* A newer header. closed: as there. left: events that are not lost for the arena, which may
    send them later, but for who reads what is out. */
-NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing,
-                                            uint64_t left)
+NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im,
+                                            uint32_t closed, uint64_t left)
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
-    h.closed = closing;
+    h.closed = closed;
     h.lost[NPUPROF_LOST_SINK] += left;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0);
     npuprof_block_put_region_(&r, &h, sizeof h);
@@ -20375,7 +20375,7 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
         if (table_sent != im.table_used) (void)npuprof_block_put_table_(&b, &im, table_sent);
     }
-    npuprof_block_put_header_piece_(&b, &im, true, 0);
+    npuprof_block_put_header_piece_(&b, &im, im.h->closed ? im.h->closed : 1, 0);
     npuprof_out_flush_(&b.out);
     if (pages) npuprof_os_unmap_(pages, 65536);
     return b.out.error;
@@ -20694,6 +20694,7 @@ NPUPROF_HOT_ static inline char *npuprof_span_text_copy_(char *p, const npuprof_
 static struct {
     npuprof_sink sink;             /* the program's, or our own file's; write is NULL: none yet */
     bool begun;                    /* the header is out */
+    bool ends;                     /* the program ends */
     /* Nothing more can be sent: a part of a block is out and cannot be taken back, or the program has closed
        our file. */
     bool broken;
@@ -20704,7 +20705,7 @@ static struct {
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     uint64_t left;                 /* events of open chunks that the last npuprof_flush() could not send */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, false, -1, 0, 0, 0, 0, 0, NPUPROF_OK };
 
 /* May the next block go out: has the program left us the number of our own file? */
 NPUPROF_OWN_ static bool npuprof_stream_is_ours_(void)
@@ -20770,7 +20771,8 @@ NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, const np
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_block_put_header_piece_(&b, im, !chunk, npuprof_stream_.left);
+        const uint32_t closed = chunk ? 0 : npuprof_stream_.ends ? 1 : 2;
+        if (all) npuprof_block_put_header_piece_(&b, im, closed, npuprof_stream_.left);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
         npuprof_out_flush_(&b.out);
@@ -21888,6 +21890,7 @@ NPUPROF_OWN_ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_wor
     npuprof_emit_text_(o, "when_full",
                        npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_emit_uint_(o, "damaged_places", im->damaged);
+    if (h->closed == 2) npuprof_emit_uint_(o, "ends_with_flush", 1);
     if (im->in_use) npuprof_emit_uint_(o, "changed_while_read", im->changed);
     npuprof_emit_uint_(o, "threads", im->threads);
     npuprof_emit_uint_(o, "counter_values_not_finite", w->scene.skipped_values);
@@ -23824,6 +23827,7 @@ NPUPROF_OWN_ static void npuprof_file_report_unseen_categories_(void)
 /* Ends the stream, and says on stderr what was lost if that failed. */
 NPUPROF_OWN_ static void npuprof_file_end_stream_(void)
 {
+    npuprof_stream_.ends = true;
     const npuprof_result r = npuprof_flush();
     const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
                             r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";

@@ -51,7 +51,7 @@ typedef struct npuprof_header_ {
     uint32_t threads, devices;     /* 396 how many there are */
     uint32_t when_full;            /* 404 NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
     uint32_t clock_source, clock_bits, pid;   /* 408 */
-    uint32_t closed;               /* 420 1 in the header piece that ends a stream */
+    uint32_t closed;               /* 420 in the piece that ends a stream: 1, or 2 by npuprof_flush() */
     char host[64], program[64];    /* 424 */
     char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
@@ -268,7 +268,8 @@ typedef struct npuprof_slot_head_ {
 
    Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
    length, and the same as bytes; owner, moved_units and first_unit are 0.
-     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
+     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1, and of one
+                    up to npuprof_flush(), with what was recorded since unknown, one with closed = 2
      TABLE_PIECE    bytes of the table
      SLOTS_PIECE    heads of slots, back to back
    Later pieces replace earlier ones.

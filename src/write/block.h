@@ -176,7 +176,6 @@ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_
     copy->header_bytes = (sizeof *copy + 63) / 64 * 64;
     copy->threads = im->threads;
     copy->table_used = im->table_used;
-    copy->closed = 0;
     if (im->clear_ticks > copy->clear_ticks) copy->clear_ticks = im->clear_ticks;
     if (!im->next)
         copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
@@ -192,14 +191,14 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
     npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
-/* A newer header; `closing`: nothing comes behind it. left: events that are not lost for the arena, which may
+/* A newer header. closed: as there. left: events that are not lost for the arena, which may
    send them later, but for who reads what is out. */
-static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing,
-                                            uint64_t left)
+static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im,
+                                            uint32_t closed, uint64_t left)
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
-    h.closed = closing;
+    h.closed = closed;
     h.lost[NPUPROF_LOST_SINK] += left;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0);
     npuprof_block_put_region_(&r, &h, sizeof h);

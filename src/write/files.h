@@ -223,6 +223,7 @@ static void npuprof_file_report_unseen_categories_(void)
 /* Ends the stream, and says on stderr what was lost if that failed. */
 static void npuprof_file_end_stream_(void)
 {
+    npuprof_stream_.ends = true;
     const npuprof_result r = npuprof_flush();
     const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
                             r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";

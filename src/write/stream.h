@@ -24,6 +24,7 @@
 static struct {
     npuprof_sink sink;             /* the program's, or our own file's; write is NULL: none yet */
     bool begun;                    /* the header is out */
+    bool ends;                     /* the program ends */
     /* Nothing more can be sent: a part of a block is out and cannot be taken back, or the program has closed
        our file. */
     bool broken;
@@ -34,7 +35,7 @@ static struct {
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     uint64_t left;                 /* events of open chunks that the last npuprof_flush() could not send */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, false, -1, 0, 0, 0, 0, 0, NPUPROF_OK };
 
 /* May the next block go out: has the program left us the number of our own file? */
 static bool npuprof_stream_is_ours_(void)
@@ -100,7 +101,8 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ 
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_block_put_header_piece_(&b, im, !chunk, npuprof_stream_.left);
+        const uint32_t closed = chunk ? 0 : npuprof_stream_.ends ? 1 : 2;
+        if (all) npuprof_block_put_header_piece_(&b, im, closed, npuprof_stream_.left);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
         npuprof_out_flush_(&b.out);

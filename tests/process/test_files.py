@@ -30,6 +30,23 @@ int fstat(int fd, struct stat *st)
 """
 
 
+FLUSHED = r"""
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    (void)argv;
+    npuprof_start(1);
+    { PROF_SCOPE("sent"); }
+    if (npuprof_flush() != NPUPROF_OK) return 1;
+    { PROF_SCOPE("later"); }
+    if (argc > 1) _exit(0);
+    return 0;
+}
+"""
+
+
 class Trouble(Case):
     """A file that cannot be written: one line that says what and where, the exit code stays, no half file."""
 
@@ -156,6 +173,22 @@ class Trouble(Case):
                 about = trace["metadata"]["npuprof"] if trace else {"damaged_places": 1}
                 # Without space for its end, the file says that this is missing.
                 self.assertTrue(about.get("damaged_places") or about["lost"]["sink"] == lost, about)
+
+    def test_stream_that_ends_with_a_flush(self):
+        """Its file is whole, and nobody knows what was recorded since: no command says that it is ok."""
+        (self.folder / "flushed.c").write_text(FLUSHED)
+        program = helpers.build(self.folder / "flushed.c", "flushed")
+        for words, spans in ((["dies"], 1), ([], 2)):
+            run([program, *words], code=0, cwd=self.folder,
+                env=environment(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"))
+            for name in ("again.npuprof", "s.json"):
+                run([helpers.tool("npuprof-convert"), "s.npuprof", "-o", name], code=0, cwd=self.folder)
+            helpers.npuprof_py("merge", "s.json", "-o", "two.json", cwd=self.folder)
+            self.assertEqual(len(events(load(self.folder / "s.json"), "X")), spans)
+            for name in ("s.npuprof", "again.npuprof", "s.json", "two.json"):
+                said = helpers.npuprof_py("check", name, cwd=self.folder, code=None).stdout
+                self.assertEqual("streams end with npuprof_flush()" in said, spans == 1, said)
+                self.assertEqual(": ok" in said, spans == 2, said)
 
     def limited(self, **env):
         """The program with a limit on a file's size; the signal that comes with it would end it."""

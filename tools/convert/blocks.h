@@ -72,7 +72,7 @@ static void npuprof_load_scan_header_piece_(npuprof_load_scan_ *s, const npuprof
                       newer.chunk_bytes == h->chunk_bytes && newer.header_bytes == h->header_bytes;
     if (fits) *h = newer;
     else npuprof_load_note_damage_(at, "a damaged header");
-    if (newer.closed == 1) s->closed = i + 1;
+    if (newer.closed) s->closed = i + 1;
 }
 
 /* A piece of header, table or slots: base is its offset there, first_position its length. */

@@ -35,6 +35,8 @@ RECORDS = {
 }
 # Members of metadata.npuprof beside `lost`, and what the places that they count are.
 MISSING = {"damaged_places": "damaged places: what was there is missing, and how much is not known",
+           "ends_with_flush": "streams end with npuprof_flush(), and not with their program: what was "
+                              "recorded since is missing, and how much is not known",
            "changed_while_read": "chunks changed while they were read: what was there is missing",
            "counter_values_not_finite": "values of counters are no finite numbers, and are not drawn: look "
                                         "at what is handed to PROF_COUNTER",
