@@ -8,7 +8,7 @@ import helpers
 import npuprof
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.whatif import WHATIF, usual, whatif_table
-from npuprof.base.losses import PARTS, doubts, lost_by_cause
+from npuprof.base.losses import PARTS, UNCOUNTED, doubts, lost_by_cause
 from small_traces import Small
 
 
@@ -61,6 +61,10 @@ class Losses(unittest.TestCase):
                 done = helpers.npuprof_py("report", path, "--fail-on", gate, code=2 * (not known), said=None)
                 self.assertEqual(f"{gate}: the trace does not tell it" in done.stderr, not known, done.stderr)
             self.assertEqual("losses not known" in done.stdout, not known)
+        for key in UNCOUNTED:
+            path.write_text(json.dumps({"traceEvents": [event], "metadata": {"npuprof": ours | {key: 1}}}))
+            done = helpers.npuprof_py("report", path, "--fail-on", "lost>0", code=2, said=None)
+            self.assertIn("lost>0: the trace does not tell it", done.stderr, key)
 
     def test_advice(self):
         """Only what was overwritten asks for more drains."""

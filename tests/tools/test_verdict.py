@@ -97,6 +97,19 @@ Record to know more: memory records with a change: PROF_ALLOC and PROF_FREE""")
         self.assertIn("No gains are told: too much is missing.", text)
         self.assertNotIn("less latency", text)
 
+    def test_holes(self):
+        """Where something may be missing anywhere, and nobody knows how much, no gain is sure."""
+        case = planted.case("P25")
+        for key, sure in (("ends_with_flush", True), ("damaged_places", False),
+                          ("changed_while_read", False)):
+            path = case.write(helpers.scratch() / "holes.json")
+            trace = helpers.load(path)
+            trace["metadata"]["npuprof"][key] = 1
+            path.write_text(json.dumps(trace))
+            verdict = judge(Facts(npuprof.load(path)))
+            found = {finding.confidence for finding in verdict.findings if finding.rule.kind != "trust"}
+            self.assertEqual("sure" in found, sure, (key, found))
+
     def test_words_of_gains(self):
         """Whole percents: 0 only below 0.5; a change that may cost says so."""
         for gain, text in (((0, "0.4"), "0 % less latency"), ((0, "0.5"), "0 to 1 % less latency"),

@@ -20,6 +20,7 @@ number.
 
 from fractions import Fraction
 
+from ..base.losses import has_holes
 from ..tables.table import decimal, decimals_of
 from . import confidence
 from .outliers import FEW, is_pattern
@@ -101,7 +102,7 @@ def judge(facts):
     if lost_share > 10:
         found = [finding for finding in found if finding.rule.number == "V0"]
         verdict.missing = [(rule, "a whole trace") for rule in RULES if rule.number != "V0"]
-    elif lost_share > 1:
+    elif lost_share > 1 or has_holes(facts.trace.metadata):
         for finding in found:
             if finding.rule.kind != "trust":
                 finding.confidence = LOWER[finding.confidence]

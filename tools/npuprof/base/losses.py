@@ -41,6 +41,8 @@ MISSING = {"damaged_places": "damaged places: what was there is missing, and how
            "counter_values_not_finite": "values of counters are no finite numbers, and are not drawn: look "
                                         "at what is handed to PROF_COUNTER",
            "left_out": "left out: the target cannot write them"}
+HOLES = {"damaged_places", "changed_while_read"}       # of MISSING: anywhere, and nobody counted it
+UNCOUNTED = {*HOLES, "ends_with_flush"}
 ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES; or NPUPROF_WHEN_FULL=keep-newest, for what "
                        "comes last", "overwritten": "a larger arena, or a stream",
           "sink": "a faster disk, or fewer categories",
@@ -87,10 +89,16 @@ def lost_by_cause(about):
 
 def are_known(about):
     """True: somebody counted what was lost. Of other tools' traces, and of a CSV, nobody did; nor of a text
-    of the kernel that does not tell it."""
+    of the kernel that does not tell it; nor of what is missing in the file."""
     ftrace = about.get("ftrace")
     told = not isinstance(ftrace, dict) or ftrace.get("lost", 0) is not None
+    told = told and not UNCOUNTED & counted(about).keys()
     return told and isinstance(about.get("lost"), dict) or bool(lost_by_cause(about))
+
+
+def has_holes(about):
+    """True: anywhere in the trace something may be missing, and nobody counted it."""
+    return bool(HOLES & counted(about).keys())
 
 
 def records_lost(causes):
