@@ -234,11 +234,11 @@ def library(command, text, call):
 
 
 def build(source, name, *flags, compiler=None):
-    """Compiles and links one file of tests/programs (or any path); the program's path. One that uses
-    npuprof.h, and does not hold the library, is linked with it."""
+    """Compiles and links one file of tests/programs (or any path), C or C++; the program's path. One that
+    uses npuprof.h, and does not hold the library, is linked with it, which is C."""
     path = source if isinstance(source, pathlib.Path) else PROGRAMS / source
-    text = with_headers(path, set())
-    warnings, compiler = [] if QUICK else WARNINGS, compiler or CC
+    text, is_cpp = with_headers(path, set()), path.suffix == ".cpp"
+    warnings, of_c, compiler = [] if QUICK else WARNINGS, compiler or CC, compiler or (CXX if is_cpp else CC)
     common, flags, objects = ["-O0", f"-I{ROOT}", f"-I{TESTS}", "-pthread"], [str(flag) for flag in flags], []
 
     def call(words):
@@ -247,10 +247,11 @@ def build(source, name, *flags, compiler=None):
 
     if is_linked(text, flags):
         own = [flag for flag in flags if re.match("-(O|f|g|m|DNPUPROF_)", flag)]
-        code, said, _, *objects = library([*compiler, "-std=c11", *common, *own], text, call)
+        code, said, _, *objects = library([*of_c, "-std=c11", *common, *own], text, call)
         if code:
             raise AssertionError(f"the library for {path.name} does not compile:\n{said}")
-    command = [*compiler, "-std=gnu11", *common, *warnings, *flags, str(path), *objects]
+    command = [*compiler, f"-std={'c++11' if is_cpp else 'gnu11'}", *common, *warnings, *flags, str(path),
+               *objects]
     shared = SHARED / hashlib.sha256("\0".join(command).encode()).hexdigest()[:12] / path.stem
     code, said, _ = compiled(command, shared, call)
     if code:

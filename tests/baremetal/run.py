@@ -24,6 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 GOLDEN = ROOT / "tests" / "golden"
+HOSTED = ["-DNPUPROF_IMPLEMENTATION", HERE.parent / "programs" / "golden.c"]
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need, without_sites  # noqa: E402
@@ -233,7 +234,7 @@ def on_system(name):
         libs = ["-latomic"] if "powerpc" in name else []
         try:
             command([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", f"-I{HERE.parent}",
-                     HERE.parent / "programs" / "golden.c", "-o", folder / "golden", "-pthread", *libs], 200)
+                     *HOSTED, "-o", folder / "golden", "-pthread", *libs], 200)
         except AssertionError as e:
             if "-m32" in compiler and not pathlib.Path("/usr/lib32/libc.a").exists():
                 raise Skip("no 32-bit C library (Debian packages libc6-dev-i386 lib32gcc-12-dev)") from e
@@ -293,7 +294,7 @@ def windows():
                               WINEDLLOVERRIDES="mscoree,mshtml=")
     build = ["x86_64-w64-mingw32-gcc", "-std=gnu11", "-O1", *WARNINGS, "-D__USE_MINGW_ANSI_STDIO=1",
              f"-I{ROOT}", f"-I{HERE.parent}", "-static"]
-    command([*build, HERE.parent / "programs" / "golden.c", "-o", folder / "golden.exe"], 200)
+    command([*build, *HOSTED, "-o", folder / "golden.exe"], 200)
     command([*build, HERE / "windows.c", "-o", folder / "windows.exe"], 200)
     command(["wine", folder / "golden.exe", "golden.json"], 120, cwd=folder, env=env)
     same(helpers.normalised(folder / "golden.json").replace("golden.exe", "golden"), "trace.json")

@@ -51,12 +51,17 @@ run
 """
 
 
-@functools.cache
-def built(*flags, compiler=(*helpers.CC, "-std=c99", "-O1")):
+def linked(*flags, compiler=(*helpers.CC, "-std=c99", "-O1")):
+    """The program's own half, which has all probes. What calls the library cannot run."""
     program = scratch() / f"{compiler[0]}{''.join(flags)}"
-    run([*compiler, *helpers.WARNINGS, "-g",
-         f"-I{helpers.ROOT}", *flags, helpers.PROGRAMS / "usdt.c", "-o", program, "-pthread"], code=0)
+    run([*compiler, *helpers.WARNINGS, "-g", f"-I{helpers.ROOT}", "-Wl,--unresolved-symbols=ignore-all",
+         *flags, helpers.PROGRAMS / "usdt.c", "-o", program, "-pthread"], code=0)
     return program
+
+
+@functools.cache
+def built():
+    return helpers.build("usdt.c", "usdt", *helpers.WARNINGS, "-std=c99", "-DNPUPROF_USDT")
 
 
 def notes(program):
@@ -77,12 +82,11 @@ class Probes(unittest.TestCase):
             if not shutil.which(compiler[0]):
                 print(f"note {compiler[0]} is not installed")
                 continue
-            found = notes(built("-DNPUPROF_USDT", compiler=compiler))
+            found = notes(linked("-DNPUPROF_USDT", compiler=compiler))
             self.assertEqual((dict(found), len(found)), (PROBES, len(PROBES)), compiler)
 
     def test_nothing_without_the_knob(self):
-        for flags in ([], ["-DNPUPROF_OFF", "-DNPUPROF_USDT"]):
-            program = built(*flags)
+        for program in (helpers.build("usdt.c", "plain"), linked("-DNPUPROF_OFF", "-DNPUPROF_USDT")):
             self.assertEqual(notes(program), [])
             self.assertNotIn(".probes", run(["readelf", "-SW", program], code=0).stdout)
 
@@ -97,7 +101,7 @@ class Probes(unittest.TestCase):
 
     def test_a_debugger_sees_each_mark(self):
         """Nothing is recorded; then all is, too."""
-        program = built("-DNPUPROF_USDT")
+        program = built()
         self.assertEqual(self.seen(program), SEEN)
         path = scratch() / "seen.json"
         self.assertEqual(self.seen(program, NPUPROF_OUTPUT_PATH=str(path)), SEEN)
@@ -113,13 +117,14 @@ class Probes(unittest.TestCase):
                  helpers.PROGRAMS / "usdt.c", "-o", other], code=0)
             program = scratch() / "beside"
             run([*cxx, *helpers.WARNINGS, flag, "-g", f"-I{helpers.ROOT}", "-DTWO", "-DNPUPROF_USDT",
-                 helpers.PROGRAMS / "usdt.c", "-x", "none", other, "-o", program, "-pthread"], code=0)
+                 "-DNPUPROF_IMPLEMENTATION", helpers.PROGRAMS / "usdt.c", "-x", "none", other, "-o", program,
+                 "-pthread"], code=0)
             lines = [re.sub(r"- .*leaf.*", "- leaf", line) for line in self.seen(program)]
             self.assertEqual(lines, SEEN)
 
     @helpers.thorough
     def test_tools_list_them(self):
-        program = built("-DNPUPROF_USDT")
+        program = built()
         listed = 0
         if shutil.which("bpftrace"):
             text = run(["bpftrace", "-l", f"usdt:{program}:*"]).stdout

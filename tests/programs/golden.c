@@ -1,7 +1,6 @@
 /* Writes one trace on a clock of its own: only host, pid and start differ from run to run.
    SPDX-License-Identifier: MIT */
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,5 @@
 /* The call shapes of AWS RAF's documents, by examples/seeds/npuprof_raf.h.
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npuprof_raf.h"

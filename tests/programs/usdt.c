@@ -1,8 +1,5 @@
 /* A mark of each kind, in a file with NPUPROF_USDT; usdt_other() is in one without, if TWO is defined.
    SPDX-License-Identifier: MIT */
-#ifndef OTHER
-#define NPUPROF_IMPLEMENTATION
-#endif
 #include "npuprof.h"
 
 #ifdef __cplusplus

@@ -6,9 +6,9 @@ import json
 import unittest
 
 import helpers
-from helpers import ROOT, environment, events, load, run, scratch
+from helpers import environment, events, load, run, scratch
+from runtimes import hosts
 
-SOURCES = helpers.PROGRAMS / "runtimes"
 RUNS = 200
 TICK = 40       # ns
 
@@ -16,10 +16,7 @@ TICK = 40       # ns
 class Executorch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        program = scratch() / "executorch_host"
-        run([*helpers.CXX, "-std=c++17", *helpers.WARNINGS, f"-I{ROOT}", f"-I{SOURCES}",
-             f"-I{SOURCES / 'declared'}", f"-I{ROOT / 'examples' / 'runtimes' / 'executorch'}",
-             SOURCES / "executorch_host.cpp", "-o", program, "-pthread", "-lm"], code=0, said="")
+        program = hosts.built("executorch_host.cpp", "c++17", "executorch")
         json_path, dump, truth = (scratch() / name for name in ("et.json", "et.txt", "et.truth"))
         run([program, RUNS, json_path, dump, truth], code=0, printed="", said="", env=environment())
         cls.trace, cls.dump = load(json_path), dump.read_text().splitlines()

@@ -6,20 +6,12 @@ import unittest
 
 import helpers
 import npuprof
-from helpers import ROOT, environment, run, scratch
+from helpers import environment, run, scratch
+from runtimes import hosts
 
-SOURCES = helpers.PROGRAMS / "runtimes"
 RUNS = 300
 IREE, NONE = "application/vnd.iree.hal.profile.", 2**32 - 1
 SLACK = 20      # ns: a tick, and what is rounded
-
-
-def built():
-    program = scratch() / "iree_host"
-    run([*helpers.CC, "-std=gnu11", *helpers.WARNINGS, f"-I{ROOT}", f"-I{SOURCES}",
-         f"-I{SOURCES / 'declared'}", f"-I{ROOT / 'examples' / 'runtimes' / 'iree'}",
-         SOURCES / "iree_host.c", "-o", program, "-pthread", "-lm"], code=0, said="")
-    return program
 
 
 def chunks(data):
@@ -51,7 +43,8 @@ def records(payload):
 class Iree(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.program, cls.path, truth = built(), scratch() / "npu.ireeprof", scratch() / "truth"
+        cls.program = hosts.built("iree_host.c", "gnu11", "iree")
+        cls.path, truth = scratch() / "npu.ireeprof", scratch() / "truth"
         cls.done = run([cls.program, RUNS, cls.path, truth], code=0, said="", env=environment())
         cls.truth = {}
         for number, line in enumerate(truth.read_text().splitlines()):

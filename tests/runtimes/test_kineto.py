@@ -4,9 +4,9 @@
 import unittest
 
 import helpers
-from helpers import ROOT, environment, run, scratch
+from helpers import environment, run, scratch
+from runtimes import hosts
 
-SOURCES = helpers.PROGRAMS / "runtimes"
 RUNS = 300
 MEMCPY, KERNEL = 1, 3                      # of the declared enumeration
 
@@ -14,10 +14,8 @@ MEMCPY, KERNEL = 1, 3                      # of the declared enumeration
 class Kineto(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        program, truth = scratch() / "kineto_host", scratch() / "kineto.truth"
-        run([*helpers.CXX, "-std=c++17", *helpers.WARNINGS, f"-I{ROOT}", f"-I{SOURCES}",
-             f"-I{SOURCES / 'declared' / 'kineto'}", f"-I{ROOT / 'examples' / 'runtimes' / 'kineto'}",
-             SOURCES / "kineto_host.cpp", "-o", program, "-pthread", "-lm"], code=0, said="")
+        program = hosts.built("kineto_host.cpp", "c++17", "kineto", "declared/kineto")
+        truth = scratch() / "kineto.truth"
         done = run([program, RUNS, truth], code=0, said="", env=environment())
         cls.session, *cls.activities, last = map(helpers.strict_json, done.stdout.splitlines())
         cls.truth = {}

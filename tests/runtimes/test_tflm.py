@@ -6,9 +6,9 @@ import unittest
 
 import helpers
 from helpers import ROOT, environment, events, load, run, scratch
+from runtimes import hosts
 
-SOURCES = helpers.PROGRAMS / "runtimes"
-INCLUDE = [f"-I{SOURCES / 'declared'}", f"-I{ROOT / 'examples' / 'runtimes' / 'tflm'}"]
+INCLUDE = [f"-I{hosts.SOURCES / 'declared'}", f"-I{ROOT / 'examples' / 'runtimes' / 'tflm'}"]
 RUNS = 100
 FIRMWARE = """
 #define NPUPROF_IMPLEMENTATION
@@ -24,9 +24,7 @@ int main() { profiler.EndEvent(profiler.BeginEvent("CONV_2D")); return 0; }
 
 class Tflm(unittest.TestCase):
     def test_each_operator_once(self):
-        program, path = scratch() / "tflm_host", scratch() / "tflm.json"
-        run([*helpers.CXX, "-std=c++14", *helpers.WARNINGS, f"-I{ROOT}", *INCLUDE, SOURCES / "tflm_host.cpp",
-             "-o", program, "-pthread"], code=0, said="")
+        program, path = hosts.built("tflm_host.cpp", "c++14", "tflm"), scratch() / "tflm.json"
         run([program, RUNS, path], code=0, printed="", said="", env=environment())
         spans = events(load(path), "X")
         counts = collections.Counter((e.get("cat"), e["name"]) for e in spans)

@@ -3,18 +3,14 @@
 # SPDX-License-Identifier: MIT
 import unittest
 
-import helpers
-from helpers import ROOT, environment, events, load, run, scratch
+from helpers import environment, events, load, run, scratch
+from runtimes import hosts
 
-SOURCES = helpers.PROGRAMS / "runtimes"
 
 
 class TtMetal(unittest.TestCase):
     def test_each_record(self):
-        program, path = scratch() / "tt_metal_host", scratch() / "tt.json"
-        run([*helpers.CXX, "-std=c++20", *helpers.WARNINGS, f"-I{ROOT}", f"-I{SOURCES / 'declared'}",
-             f"-I{ROOT / 'examples' / 'runtimes' / 'tt-metal'}", SOURCES / "tt_metal_host.cpp", "-o", program,
-             "-pthread"], code=0, said="")
+        program, path = hosts.built("tt_metal_host.cpp", "c++20", "tt-metal"), scratch() / "tt.json"
         done = run([program, path], code=0, said="", env=environment())
         truth = {int(n): (int(start), int(end)) for n, start, end in map(str.split, done.stdout.splitlines())}
         trace = load(path)

@@ -234,11 +234,8 @@ class Raf(unittest.TestCase):
 
 class RafInCpp(unittest.TestCase):
     def built(self, name, *flags):
-        program = scratch() / name
-        run([*helpers.CXX, *helpers.WARNINGS, "-Wno-conversion", "-Wno-sign-conversion", f"-I{ROOT}",
-             f"-I{ROOT / 'examples/seeds'}", *flags, helpers.PROGRAMS / "seed_raf.cpp", "-o", program,
-             "-pthread"], code=0)
-        return program
+        return helpers.build("seed_raf.cpp", name, *helpers.WARNINGS, "-Wno-conversion",
+                             "-Wno-sign-conversion", f"-I{ROOT / 'examples/seeds'}", *flags)
 
     def recorded(self, program, printed, **env):
         path = scratch() / "raf.json"
@@ -249,7 +246,7 @@ class RafInCpp(unittest.TestCase):
     def test_call_shapes(self):
         path = str(scratch() / "raf.json")
         for standard in ("c++11", "c++17"):
-            program = self.built(f"raf-{standard}", f"-std={standard}", "-O1")
+            program = self.built(f"raf-{standard}", f"-std={standard}")
             for names in ({"NPUPROF_OUTPUT_PATH": path}, {"NUX_PROFILER_PATH": path}):
                 trace = self.recorded(program, "6\n", **names)
                 found = [(e["name"], e["cat"], e.get("args", {}).get("args_string"))

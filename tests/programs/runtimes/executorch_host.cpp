@@ -3,7 +3,6 @@
    from a zero of their own. usage: executorch_host RUNS JSON DUMP TRUTH: what the inner tracer got goes into
    DUMP
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npuprof_executorch.h"

@@ -4,7 +4,6 @@
           iree_host RUNS FILE TRUTH N: write N fails
    SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE 1
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npuprof_iree.h"

@@ -2,7 +2,6 @@
    threads, whose jobs run on a device with a driver that has npuprof. usage: kineto_host RUNS TRUTH: prints a
    line of JSON for each activity that Kineto would show, and one for the session
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npuprof_kineto.h"

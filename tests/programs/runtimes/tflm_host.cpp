@@ -1,7 +1,6 @@
 /* tflm_host.cpp - plays TensorFlow Lite Micro's interpreter for npuprof_tflm.h: some inferences of a graph
    with a subgraph, whose tags are made anew each time. With arguments RUNS PATH it writes PATH.
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_tflm.h"
 #include <stdlib.h>

@@ -2,7 +2,6 @@
    more, and programs of which every fifth is submitted in a block. usage: tt_metal_host PATH: prints the
    begin and end of each program in ns of the trace's clock
    SPDX-License-Identifier: MIT */
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npuprof_tt_metal.h"
