@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Law 1, by reading: a part includes what it uses, downwards only. `alone` lets the compiler say it."""
 
+import functools
 import re
 
 from . import code
@@ -59,6 +60,11 @@ def same_side(one, other):
     return {one.kind, other.kind} != {"hosted", "firmware"}
 
 
+@functools.cache
+def private_names(text):
+    return set(NAME.findall(code.code_only(text)))
+
+
 def upward(tree):
     """A part uses what stands in it, or in what it includes; of its own room also what it has a prototype of.
     What public parts declare and others define, as a user's file sees it, may be used by all; and these parts
@@ -73,7 +79,7 @@ def upward(tree):
                 if any(tree.room(d) is room for d in defined.get(name, ()))}
         for name in closure:
             if tree.room(name) and tree.room(name).kind == "both":
-                seen |= set(NAME.findall(code.code_only(tree.texts[name])))
+                seen |= private_names(tree.texts[name])
         for m in NAME.finditer(code.code_only(tree.texts[part])):
             name = m.group(0)
             where = [d for d in defined.get(name, ()) if tree.room(d) and same_side(tree.room(d), room)]

@@ -50,18 +50,20 @@ class Tree:
                 rows.append(Room(cells[0], len(rows), cells[1], tuple(cells[2].split())))
         return rows
 
+    @functools.cache
     def room(self, part):
         """The row of the map that a part stands in, None if in none."""
         path = part.removeprefix("src/")
         found = [room for room in self.rooms if f"{path}/".startswith(room.path.rstrip("/") + "/")]
         return max(found, key=lambda room: len(room.path), default=None)
 
+    @functools.cache
     def includes(self, part):
         """(line, file) for each #include "..." of a part; the root for a header that is joined from it."""
-        text = self.texts[part]
-        for m in code.INCLUDE.finditer(text):
-            file = posixpath.normpath(posixpath.join(posixpath.dirname(part), m.group(1)))
-            yield code.line_of(text, m.start(1)), JOINED_FROM.get(file, file)
+        text, folder = self.texts[part], posixpath.dirname(part)
+        found = [(code.line_of(text, m.start(1)), posixpath.normpath(posixpath.join(folder, m.group(1))))
+                 for m in code.INCLUDE.finditer(text)]
+        return [(line, JOINED_FROM.get(file, file)) for line, file in found]
 
     def closure(self, part):
         """The part and all that it includes, directly or not."""
