@@ -89,10 +89,9 @@ SHORT, LONG, TIMES = 10, 30, 6
 ARMED = {"NPUPROF_TRIGGER": "inference>1h"}       # never comes true
 
 
-def counts(compiler, folder):
-    """name: instructions a round. Of one program, which calls each loop by functions of their own, so that
-    callgrind tells the calls apart; new chunks of the arena come in between, so the smallest of several calls
-    is taken."""
+def built(compiler, folder):
+    """One program with all loops. It calls each by functions of their own, so that callgrind tells the calls
+    apart; new chunks of the arena come in between, so the smallest of several calls is taken."""
     statements = [("bare", "", ""),
                   *((name, statement, 'PROF_PHASES("first");' if name == "PROF_NEXT" else "")
                                       for name, (statement, _, _) in COUNTS.items())]
@@ -114,6 +113,11 @@ def counts(compiler, folder):
                                       encoding="utf-8")
     subprocess.run([*compiler, "-std=gnu11", "-O2", f"-I{ROOT}", str(path.with_suffix(".c")), "-o", str(path),
                     "-pthread"], check=True)
+    return path
+
+
+def counts(path):
+    """name: instructions a round."""
     return {**rounds_of(path, {}), "inference, armed": rounds_of(path, ARMED)["inference, armed"]}
 
 
@@ -173,7 +177,7 @@ def figures(compiler):
     if not shutil.which("valgrind") or not shutil.which("nm"):
         return []
     with tempfile.TemporaryDirectory() as folder:
-        each = counts(compiler, folder)
+        each = counts(built(compiler, folder))
         rows = [(f"{name}: instructions", each[name], "", GOALS.get(name, limit))
                 for name, (_, _, limit) in COUNTS.items()]
         return rows + [("a call site of PROF_SCOPE", float(site_bytes(compiler, folder)), "bytes",
@@ -196,13 +200,14 @@ class Instructions(unittest.TestCase):
                               text=True, check=True).stdout
         if "__clang__" in dump or "__GNUC__ 12\n" not in dump:
             raise unittest.SkipTest(f"the counts are for gcc 12, this is {version}")
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.program = built(cls.compiler, folder.name)
 
     def test_instructions(self):
         if not shutil.which("valgrind"):
             self.skipTest("valgrind is not installed")
-        wrong = []
-        with tempfile.TemporaryDirectory() as folder:
-            each = counts(self.compiler, folder)
+        wrong, each = [], counts(self.program)
         for name, (_, wanted, limit) in COUNTS.items():
             if each[name] != wanted:
                 wrong.append(f"{name}: {each[name]:g} instructions, {wanted} are checked in")
@@ -224,12 +229,8 @@ class Instructions(unittest.TestCase):
         """The clock of bounds: no load around it may pass it, so a fence stands on both sides."""
         if not shutil.which("objdump"):
             self.skipTest("objdump is not installed")
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "all.o"
-            subprocess.run([*self.compiler, "-std=gnu11", "-O2", "-DNPUPROF_IMPLEMENTATION", "-c", "-x", "c",
-                            str(ROOT / "npuprof.h"), "-o", str(path)], check=True)
-            text = subprocess.run(["objdump", "-d", "--no-show-raw-insn",
-                                   "--disassemble=npuprof_clock_in_order_", str(path)],
-                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = subprocess.run(["objdump", "-d", "--no-show-raw-insn",
+                               "--disassemble=npuprof_clock_in_order_", str(self.program)],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
         order = re.findall(r"lfence|rdtsc|call", text)        # it may call what reads the clock
         self.assertEqual((order[0], order[-1], len(order)), ("lfence", "lfence", 3), text)

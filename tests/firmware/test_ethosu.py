@@ -17,7 +17,7 @@ FREE = ["-DNPUPROF_FREESTANDING"]
 class EthosU(unittest.TestCase):
     def build(self, name, *flags):
         program = scratch() / name
-        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, *INCLUDE, *flags, SOURCE, "-o", program,
+        run([*helpers.CC, "-std=gnu11", "-O0", *helpers.WARNINGS, *INCLUDE, *flags, SOURCE, "-o", program,
              "-pthread"], code=0, said="")
         return program
 
