@@ -71,7 +71,7 @@ int main()
 class Emulated(unittest.TestCase):
     def test_threads_of_a_life(self):
         program = helpers.compile_text(PROGRAM, scratch() / "emulated", "-femulated-tls",
-                                       "-DNPUPROF_THREAD_KEY=1", "-O1", *helpers.WARNINGS,
+                                       "-DNPUPROF_THREAD_KEY=1", "-O0", *helpers.WARNINGS,
                                        compiler=[need("clang")])
         self.assertNotIn("__emutls", run(["nm", program]).stdout)
         done = run([program], cwd=scratch(), env=environment())

@@ -108,8 +108,7 @@ class EveryNanosecond(unittest.TestCase):
         """Labels every idle ns of a set of PEs."""
         jobs = [job for job in ordered(small) if job[0] in wanted]
         floors, counts = floors_of(ordered(small)), {}
-        window = window_of(small)
-        for t in window:
+        for t in window_of(small):
             if any(job[1] <= t < job[2] for job in jobs):
                 continue
             after = next((job for job in jobs if job[1] > t), None)
@@ -141,9 +140,9 @@ class EveryNanosecond(unittest.TestCase):
             for view in depth.VIEWS:
                 until = {"pending": lambda j: j[1], "device": lambda j: j[2],
                          "host": lambda j: max(wait_of(small, j)[3], j[2])}[view]
-                counts = {}
+                counts, ends = {}, [(job[4], until(job)) for job in small.jobs]
                 for t in window:
-                    open_now = sum(job[4] <= t < until(job) for job in small.jobs)
+                    open_now = sum(begin <= t < end for begin, end in ends)
                     counts[open_now] = counts.get(open_now, 0) + 1
                 found = row(tables[0], queue="(all)", view=view)
                 self.assertEqual(found["mean_ratio"],

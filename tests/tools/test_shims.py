@@ -24,11 +24,11 @@ def compiled(source, language, *flags):
 
 
 def built(name, *flags, language="c"):
-    """The program, with npuprof_shims.c."""
-    program = scratch() / f"{name}-{language}"
+    """The program, with npuprof_shims.c, which has Tracy's half in each."""
+    program, shims = scratch() / f"{name}-{language}", ["-DTRACY_ENABLE", *flags]
     run([*(helpers.CXX if language == "c++" else helpers.CC), "-o", program, "-pthread",
-         *(compiled(source, language, *flags) for source in (helpers.PROGRAMS / f"{name}.c",
-                                                             SHIMS / "npuprof_shims.c"))], code=0)
+         compiled(helpers.PROGRAMS / f"{name}.c", language, *flags),
+         compiled(SHIMS / "npuprof_shims.c", language, *dict.fromkeys(shims))], code=0)
     return program
 
 

@@ -68,7 +68,7 @@ class Results(unittest.TestCase):
     def test_cpp(self):
         program = scratch() / "results_cpp"
         helpers.need(helpers.CXX[0])
-        run([*helpers.CXX, "-std=c++11", "-O1", "-x", "c++", *helpers.WARNINGS, f"-I{helpers.ROOT}",
+        run([*helpers.CXX, "-std=c++11", "-O0", "-x", "c++", *helpers.WARNINGS, f"-I{helpers.ROOT}",
              helpers.PROGRAMS / "results.c", "-o", program, "-pthread"], code=0)
         self.check_all(self.recorded(STREAM, program=program)[0])
 
