@@ -55,4 +55,21 @@ static void fast_check(json_node *t, const char *phase, int i, int64_t length)
     if (length) CHECK_INT(trace_dur(two), length);
 }
 
+/* Records and checks so many of each; the trace. */
+static json_node *fast_recorded(int rounds, json_node *(*read)(void))
+{
+    npuprof_start(1);
+    for (int i = 0; i < rounds; i++) {
+        fast_spans(i);
+        fast_instants(i);
+    }
+    npuprof_stop();
+    json_node *const t = read();
+    for (int i = 0; i < rounds; i++) {
+        fast_check(t, "X", i, 5);
+        fast_check(t, "i", i, 0);
+    }
+    return t;
+}
+
 #endif /* FAST_H */

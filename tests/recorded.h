@@ -27,6 +27,22 @@ CHECK_UNUSED_ static json_node *written(void)
     return t;
 }
 
+/* Eleven spans, instants and counters. */
+CHECK_UNUSED_ static void record_each_kind(int64_t i, const char *name)
+{
+    PROF_SCOPE("outer");
+    {
+        PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name)));
+        PROF_INSTANT("c", "i", PROF_NO_ARGS);
+    }
+    { PROF_OPERATOR(i, name); PROF_COUNTER("n", i); }
+    { PROF_PHASES("p1"); PROF_NEXT("p2"); PROF_NEXT("p3"); }
+    PROF_BEGIN("c", name);
+    PROF_INSTANT("c", "i2", PROF_ARGS(PROF_REAL("x", 0.5)));
+    PROF_END();
+    WITH_BASE_PROFILER(NULL, "block", "c", PROF_NO_ARGS, (void)0);
+}
+
 /* The figures as they are now: what is lost is the sum of its causes. */
 CHECK_UNUSED_ static npuprof_stats stats_now(void)
 {

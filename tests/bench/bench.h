@@ -97,4 +97,13 @@ static BENCH_NOINLINE uint64_t bench_floor(void)
     for (int i = 0; i < BATCH; i++) bench_floor_span(ring, &at);
     return bench_ticks() - start;
 }
+
+/* A loop of BATCH, as the floor is. */
+#define LOOP(name, ...) \
+    static BENCH_NOINLINE uint64_t name(void) \
+    { \
+        const uint64_t start = bench_ticks(); \
+        for (int i = 0; i < BATCH; i++) { __VA_ARGS__; BARRIER(); } \
+        return bench_ticks() - start; \
+    }
 #endif /* BENCH_H */

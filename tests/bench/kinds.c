@@ -15,13 +15,6 @@ static uint64_t job;
 static double volatile real = 0.1234567890123;
 static const char *volatile text = "decoder.layer.7";
 
-#define LOOP(name, ...) \
-    static BENCH_NOINLINE uint64_t name(void) \
-    { \
-        const uint64_t start = bench_ticks(); \
-        for (int i = 0; i < BATCH; i++) { __VA_ARGS__; BARRIER(); } \
-        return bench_ticks() - start; \
-    }
 LOOP(plain, PROF_SCOPE("span"); BARRIER())
 LOOP(one_integer, PROF_SCOPE_ARGS("bench", "span", PROF_ARGS(PROF_INT("n", n))); BARRIER())
 LOOP(four_integers, PROF_SCOPE_ARGS("bench", "span", PROF_ARGS(PROF_INT("bytes", n), PROF_INT("batch", n),

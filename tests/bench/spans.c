@@ -9,14 +9,6 @@
 enum { ROUNDS = 301, MAX_ROUNDS = 100000, MIB = 1024 * 1024 };
 static double ratio[MAX_ROUNDS], base_ns[MAX_ROUNDS];
 
-/* Each is a loop of BATCH, as the floor is. */
-#define LOOP(name, ...) \
-    static BENCH_NOINLINE uint64_t name(void) \
-    { \
-        const uint64_t start = bench_ticks(); \
-        for (int i = 0; i < BATCH; i++) { __VA_ARGS__; BARRIER(); } \
-        return bench_ticks() - start; \
-    }
 static int64_t volatile n = 1;
 static char run_time_name[32] = "a run-time name";
 static npuprof_npu npu;

@@ -9,21 +9,6 @@
 #include "fast.h"
 #include "own_json.h"
 
-enum { ROUNDS = 30 };
-
-static void arguments(void)
-{
-    npuprof_start(1);
-    for (int i = 0; i < ROUNDS; i++) {
-        fast_spans(i);
-        fast_instants(i);
-    }
-    npuprof_stop();
-    json_node *const t = written();
-    for (int i = 0; i < ROUNDS; i++) {
-        fast_check(t, "X", i, 5);
-        fast_check(t, "i", i, 0);
-    }
-}
+static void arguments(void) { fast_recorded(30, written); }
 
 CHECK_MAIN(CASE(arguments))

@@ -19,17 +19,7 @@ static void *work(void *user)
     PROF_BEGIN("c", "by hand over all");
     for (uint64_t i = 0; i < l->rounds_each; i++) {
         snprintf(name, sizeof name, "name %d", (int)(l->names ? i : i % 5));
-        PROF_SCOPE("outer");
-        {
-            PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name)));
-            PROF_INSTANT("c", "i", PROF_NO_ARGS);
-        }
-        { PROF_OPERATOR(i, name); PROF_COUNTER("n", i); }
-        { PROF_PHASES("p1"); PROF_NEXT("p2"); PROF_NEXT("p3"); }
-        PROF_BEGIN("c", name);
-        PROF_INSTANT("c", "i2", PROF_ARGS(PROF_REAL("x", 0.5)));
-        PROF_END();
-        WITH_BASE_PROFILER(NULL, "block", "c", PROF_NO_ARGS, (void)0);
+        record_each_kind((int64_t)i, name);
         npuprof_span("track", "c", name, npuprof_now_ns(), npuprof_now_ns(), PROF_ARGS(PROF_UINT("u", i)));
     }
     PROF_END();

@@ -30,7 +30,6 @@ static void *spans_only(void *user)
     return NULL;
 }
 
-/* Eleven spans and events a round. */
 static void *all_kinds(void *user)
 {
     const load *l = (const load *)user;
@@ -38,17 +37,7 @@ static void *all_kinds(void *user)
     pthread_barrier_wait(&all_ready);
     for (int i = 0; i < l->spans_each / 11; i++) {
         snprintf(name, sizeof name, "name %d", i);
-        PROF_SCOPE("outer");
-        {
-            PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name)));
-            PROF_INSTANT("c", "i", PROF_NO_ARGS);
-        }
-        { PROF_OPERATOR(i, name); PROF_COUNTER("n", i); }
-        { PROF_PHASES("p1"); PROF_NEXT("p2"); PROF_NEXT("p3"); }
-        PROF_BEGIN("c", name);
-        PROF_INSTANT("c", "i2", PROF_ARGS(PROF_REAL("x", 0.5)));
-        PROF_END();
-        WITH_BASE_PROFILER(NULL, "block", "c", PROF_NO_ARGS, (void)0);
+        record_each_kind(i, name);
     }
     return NULL;
 }

@@ -13,17 +13,7 @@ enum { ROUNDS = 100 };
 
 static void arguments(void)
 {
-    npuprof_start(1);
-    for (int i = 0; i < ROUNDS; i++) {
-        fast_spans(i);
-        fast_instants(i);
-    }
-    npuprof_stop();
-    json_node *const t = written();
-    for (int i = 0; i < ROUNDS; i++) {
-        fast_check(t, "X", i, 5);
-        fast_check(t, "i", i, 0);
-    }
+    json_node *const t = fast_recorded(ROUNDS, written);
     CHECK_UINT(trace_count(t, "X", "plain"), (ROUNDS + 2) / 3);
 }
 
