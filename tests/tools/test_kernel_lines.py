@@ -75,10 +75,10 @@ class Lines(unittest.TestCase):
         notes = Witness(KernelText(scratch() / "b.txt"), Patterns()).read().notes
         self.assertIn("1 events are earlier", notes[0])
 
-    def test_a_million_lines(self):
+    def test_many_lines(self):
         """CPU time and memory of the reader, the jobs and the waits."""
         lines = Machine(7, threaded=True).run(4000).lines
-        more = -(-250000 // len(lines))
+        more = -(-80000 // len(lines))
         with open(scratch() / "m.txt", "w") as file:
             for n in range(more):
                 file.write(kernel_texts.ftrace([(ns + n * 10**11, *rest) for ns, *rest in lines]))
@@ -86,10 +86,10 @@ class Lines(unittest.TestCase):
         source = KernelText(scratch() / "m.txt")
         found = Witness(source, Patterns()).read()
         took = (time.process_time() - before) * 10**6 / source.count
-        self.assertGreater(source.count, 240000)
-        self.assertGreater(len(found.jobs.finished), 15000)
+        self.assertGreater(source.count, 76000)
+        self.assertGreater(len(found.jobs.finished), 5000)
         self.assertLess(took, 40)             # s for 10^6 lines: four times what a slow machine takes
-        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 500000)
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 200000)
 
 
 class Clocks(unittest.TestCase):

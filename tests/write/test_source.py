@@ -104,14 +104,13 @@ class Source(unittest.TestCase):
         """PROF_FUNCTION: class and parameters."""
         helpers.need(helpers.CXX[0])
         path = scratch() / "method.cpp"
-        path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+        path.write_text('#include "npuprof.h"\n'
                         "namespace driver { struct Queue { template <class T> int submit(T n) {\n"
                         "    PROF_FUNCTION(); return n > 0; } }; }\n"
                         "int main(int, char **argv) { npuprof_start(1); driver::Queue q;\n"
                         "    if (!q.submit(7)) return 1;\n"
                         "    return npuprof_dump(argv[1]) != NPUPROF_OK; }\n")
-        run([*helpers.CXX, "-std=c++11", *helpers.WARNINGS, f"-I{ROOT}", path, "-o", "method", "-pthread"],
-            code=0, said="")
-        self.assertEqual(run([scratch() / "method", "m.json"], env=helpers.environment()).returncode, 0)
+        program = helpers.build(path, "method", *helpers.WARNINGS)
+        self.assertEqual(run([program, "m.json"], env=helpers.environment()).returncode, 0)
         (span,) = helpers.events(helpers.load(scratch() / "m.json"), "X")
         self.assertRegex(span["name"], r"driver::Queue::submit\(T\) \[(with )?T = int")
