@@ -16,9 +16,9 @@ from npuprof.analysis.verdict import as_json, judge
 from npuprof.read.trace import ASKED
 
 SOAK = os.environ.get("NPUPROF_TEST_SOAK") == "1"
-SPANS = 1_000_000 if SOAK else 50_000
+SPANS = 1_000_000 if SOAK else 100_000
 # Seconds of CPU: twice what they are on two busy processors; and MB.
-REPORT, WHAT_IF, DIFF, MB = (30, 20, 50, 300) if SOAK else (3, 2, 4, 70)
+REPORT, WHAT_IF, DIFF, MB = (30, 20, 50, 300) if SOAK else (5, 4, 7, 110)
 
 
 def recorded(kind):
