@@ -11096,6 +11096,9 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uin
     const size_t extra_count = r->extra_count;
     size_t arg_units = r->args.count ? npuprof_record_count_arg_units_(r->args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
+    /* Why the end: what was not needed must not be taken on the fast path, which notes no depth. */
+    if (u && arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args))
+        slot->end = u, u = NULL;
     if (!u && arg_units) {
         u = npuprof_record_reserve_(slot, 1 + extra_count, now);
         if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
@@ -11106,10 +11109,6 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uin
         return NULL;
     }
     for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
-    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
-        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
-        arg_units = 0;
-    }
     npuprof_unit_ *const behind = u + 1 + extra_count + arg_units;
     npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | id, r->w1);
     slot->cursor = behind;
@@ -12745,7 +12744,11 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_unit_ *npuprof_record_write_result_(np
     const size_t units = npuprof_record_count_arg_units_(args);
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_arena_generation_);
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
-    if (!u || !npuprof_record_write_args_(u + 1, keys, args)) return NULL;
+    if (!u) return NULL;
+    if (!npuprof_record_write_args_(u + 1, keys, args)) {
+        slot->end = u;                 /* as in npuprof_record_emit_() */
+        return NULL;
+    }
     npuprof_record_forget_keys_(keys, generation);
     NPUPROF_STORE_RELEASE_(&keys->fast, generation);
     return u + 1 + units;

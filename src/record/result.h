@@ -27,7 +27,11 @@ static NPUPROF_SLOW_ npuprof_unit_ *npuprof_record_write_result_(npuprof_slot_ *
     const size_t units = npuprof_record_count_arg_units_(args);
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_arena_generation_);
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
-    if (!u || !npuprof_record_write_args_(u + 1, keys, args)) return NULL;
+    if (!u) return NULL;
+    if (!npuprof_record_write_args_(u + 1, keys, args)) {
+        slot->end = u;                 /* as in npuprof_record_emit_() */
+        return NULL;
+    }
     npuprof_record_forget_keys_(keys, generation);
     NPUPROF_STORE_RELEASE_(&keys->fast, generation);
     return u + 1 + units;

@@ -225,6 +225,9 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
     const size_t extra_count = r->extra_count;
     size_t arg_units = r->args.count ? npuprof_record_count_arg_units_(r->args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
+    /* Why the end: what was not needed must not be taken on the fast path, which notes no depth. */
+    if (u && arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args))
+        slot->end = u, u = NULL;
     if (!u && arg_units) {
         u = npuprof_record_reserve_(slot, 1 + extra_count, now);
         if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
@@ -235,10 +238,6 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
         return NULL;
     }
     for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
-    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
-        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
-        arg_units = 0;
-    }
     npuprof_unit_ *const behind = u + 1 + extra_count + arg_units;
     npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | id, r->w1);
     slot->cursor = behind;

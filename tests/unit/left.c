@@ -1,4 +1,4 @@
-/* scopes that a jump leaves behind beside live ones: nothing live ends
+/* test: cc=-O1 - scopes that a jump leaves behind beside live ones: nothing live ends
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
@@ -127,4 +127,73 @@ static void below_a_small_stack(void)
     check_stacks();
 }
 
-CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(mapped), CASE(below_a_small_stack))
+enum { BASE = 200, FEW = 80, DEEP = 10, MORE = CHECK_SANITIZED ? 10 : 40 };
+
+static __attribute__((noinline)) int above(int base, int (*call)(int))
+{
+    PROF_SCOPE("base");
+    return base > 1 ? above(base - 1, call) + 1 : call(MORE);
+}
+
+/* Arguments whose keys find no place in a full table leave space behind them. No begin there may do without a
+   note of its depth: the notes of before say that it is far down. */
+#define LONG ", which is longer than any name before it: so it finds no place where they find none, either"
+static const char *const text = "a text that takes some units in a record, which nothing needs in the end";
+
+static __attribute__((noinline)) int far_down(int more)
+{
+    volatile char frame[4096];
+    frame[0] = (char)more;
+    PROF_SCOPE("before");
+    return more > 1 ? far_down(more - 1) + frame[0] : 1;
+}
+
+static __attribute__((noinline)) int inside(int more)
+{
+    PROF_SCOPE("inside");
+    if (more > 1) inside(more - 1);
+    return 1;
+}
+
+static __attribute__((noinline)) int with_event(int more)
+{
+    if (more) npuprof_instant("t", "event", PROF_ARGS(PROF_STR("key of an event" LONG, text)));
+    PROF_SCOPE("live");
+    return inside(DEEP) + more - 1;
+}
+
+static __attribute__((noinline)) int with_result(int more)
+{
+    PROF_SCOPE("has no result");
+    if (more) PROF_RESULT(PROF_STR("key of a result" LONG, text));
+    PROF_SCOPE("live");
+    return inside(DEEP) + more - 1;
+}
+
+static void keys_without_place(void)
+{
+    static uint64_t arena[256 * 1024 / 8];
+    npuprof_desc desc = { .arena = arena, .arena_bytes = sizeof arena };
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    npuprof_instant("t", "event", PROF_NO_ARGS);
+    (void)above(FEW, far_down);
+    (void)with_event(0);
+    (void)with_result(0);
+    for (int i = 0; !stats_now().lost_by_cause[NPUPROF_LOST_NAMES]; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "%d", i);
+        npuprof_counter_int(name, 1);
+    }
+    CHECK_INT(above(FEW, with_event), MORE + FEW - 1);
+    (void)above(FEW, far_down);
+    CHECK_INT(above(FEW, with_result), MORE + FEW - 1);
+    CHECK_UINT(stats_now().lost, 1);
+    CHECK_UINT(stats_now().lost_by_cause[NPUPROF_LOST_ARGUMENTS], 2);
+    json_node *t = written();
+    CHECK_UINT(whole(t, "live"), 4);
+    CHECK_UINT(whole(t, "inside"), 4 * DEEP);
+}
+
+CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(mapped), CASE(below_a_small_stack),
+           CASE(keys_without_place))
