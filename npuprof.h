@@ -10906,22 +10906,22 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
    Of one frame's scopes only the outermost ends the others by such a row: any other may have one around it
    that goes on. The outermost is the one that the row begins with. */
 
-/* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
-enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
+/* In which function of this library a note was taken: in each, the frame lies elsewhere below the user's. So
+   notes compare exactly only if they are of one way and one call site; those of _SLOW_ also of two. */
+enum {
+    NPUPROF_WAY_SLOW_ = 1, NPUPROF_WAY_NEXT_, NPUPROF_WAY_NUMBER_, NPUPROF_WAY_ARGS_, NPUPROF_WAY_NAMED_,
+    NPUPROF_WAY_KIND_, NPUPROF_WAYS_ = 7
+};
+/* What frames of several ways may differ in, and the widest row, in units of 2 bytes. */
+enum { NPUPROF_RECORD_NEAR_ = 512 / 2, NPUPROF_RECORD_FAR_ = (256 << 10) / 2 };
 enum { NPUPROF_RECORD_COPIES_ = 10 };       /* more of a function than a compiler makes in one frame */
-#define NPUPROF_RECORD_HERE_(local, exact) \
-    npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
+#define NPUPROF_RECORD_HERE_(local, way) \
+    ((uint32_t)((uintptr_t)NPUPROF_FRAME_(local) >> 1 & ~(uintptr_t)NPUPROF_WAYS_) | (way))
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 NPUPROF_OWN_ static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
 {
     return &slot->open[npuprof_record_depth_() + 3 + depth];
-}
-
-/* exact: it is the frame of npuprof_record_begin_slow_(). */
-NPUPROF_OWN_ static inline uint32_t npuprof_record_here_(const void *frame, bool exact)
-{
-    return (uint32_t)((uintptr_t)frame >> 2 & ~(uintptr_t)1) | exact;
 }
 
 /* Sets where the next record takes the slow path, behind so many units that are written now: before there can
@@ -10965,29 +10965,23 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot,
     return (uint32_t)NPUPROF_LOAD_(&npuprof_record_open_unit_(slot, e)->w0) & NPUPROF_ID_MASK_;
 }
 
-/* A row of open spans of one site in one frame, and what lies deeper. */
-typedef struct npuprof_record_row_ {
-    uint32_t below, group;         /* the open span below it; the topmost of its lowest ones side by side */
-    uint32_t count;                /* so many are of the site */
-} npuprof_record_row_;
-
-/* Down to which open span the row is over, of `depth` ones. Of few of the site the lowest may be copies of a
-   function that still go on. needed: shorter rows end nothing. */
-NPUPROF_OWN_ static inline uint32_t npuprof_record_row_over_(const npuprof_record_row_ *row, uint32_t depth,
-                                                uint32_t needed)
+/* Whether open span number `at` is of that site and began the same way. */
+NPUPROF_OWN_ static inline bool npuprof_record_is_again_(npuprof_slot_ *slot, uint32_t at, uint32_t site, uint32_t here)
 {
-    if (depth - row->below < needed) return depth;
-    return row->count >= NPUPROF_RECORD_COPIES_ ? row->below : row->group;
+    return !((*npuprof_record_note_(slot, at) ^ here) & NPUPROF_WAYS_) &&
+           npuprof_record_site_of_(slot, slot->open + at) == site;
 }
 
 /* How much deeper in the stack an open span lies than one of this site that begins at that frame; 0: it is in
-   the same frame, or may be. Why exact of one site: its spans all take the same way through this library. */
+   the same frame, or may be. Below 0: it is around it, as PROF_BEGIN's may be. */
 NPUPROF_OWN_ static inline int32_t npuprof_record_deeper_(npuprof_slot_ *slot, uint32_t at, uint32_t site, uint32_t here)
 {
-    const uint32_t note = *npuprof_record_note_(slot, at);
-    const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u)), slack = NPUPROF_RECORD_NEAR_;
-    if (deeper > slack || deeper < -slack || here & note & 1) return deeper;
-    return npuprof_record_site_of_(slot, slot->open + at) == site ? deeper : 0;
+    const uint32_t note = *npuprof_record_note_(slot, at), ways = NPUPROF_WAYS_;
+    const int32_t deeper = (int32_t)((here & ~ways) - (note & ~ways)), slack = NPUPROF_RECORD_NEAR_;
+    const bool are_exact = NPUPROF_FRAME_IS_EXACT_ && ((here | note) & ways) == NPUPROF_WAY_SLOW_;
+    if (slot->open[at] & NPUPROF_TOKEN_BY_HAND_) return -1;
+    if (deeper > slack || deeper < -slack || are_exact) return deeper;
+    return npuprof_record_is_again_(slot, at, site, here) ? deeper : 0;
 }
 
 /* Whether nothing can be left behind: the newest open spans are in the frame that now begins another one, and
@@ -11002,19 +10996,30 @@ NPUPROF_OWN_ static inline bool npuprof_record_nests_(npuprof_slot_ *slot, uint3
     return false;
 }
 
+/* Ends the newest open span. flags: 0 or NPUPROF_END_CUT_. */
+NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
+{
+    npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->top);
+    NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
+    slot->top--;
+}
+
 /* Ends what was left behind, before a span of this site begins at that frame. */
 NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
                                                                   uint32_t here, uint64_t now)
 {
     if (npuprof_record_nests_(slot, site, here)) return;
     const uint32_t none = *npuprof_record_note_(slot, 0), depth = (uint32_t)(slot->top - slot->open);
-    const int32_t own = (int32_t)(npuprof_os_own_stack_(NPUPROF_FRAME_(none)) / 4);
-    const npuprof_record_row_ nothing = { depth, depth, 0 };
-    npuprof_record_row_ row = nothing, top = nothing;      /* top: above all other sites of the frame */
-    uint32_t over = depth, at = depth, other = 0;          /* other: the site of the topmost other one */
+    const int32_t own = (int32_t)(npuprof_os_own_stack_(NPUPROF_FRAME_(none)) / 2);
+    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = own ? copies : npuprof_record_depth_() / 4;
+    /* Down to where all is over: by the frames; by the row of this site; by what of it lies above all other
+       sites of the frame, `other` is the topmost of which. The row: the open span below it, and the topmost
+       of its lowest ones side by side, which of a few may be copies of a function that still go on. */
+    uint32_t over = depth, row = depth, top = depth, other = 0, below = depth, group = depth, count = 0;
     bool outermost = false;
-    for (; at > none && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
-        const int32_t deeper = npuprof_record_deeper_(slot, at, site, here);
+    for (uint32_t at = depth; at; at--) {
+        const bool noted = at > none;          /* else the sites alone say it */
+        const int32_t deeper = noted ? npuprof_record_deeper_(slot, at, site, here) : 0;
         if (deeper < 0 || deeper > NPUPROF_RECORD_FAR_) break;
         if (deeper) {
             /* Another scope in this frame may be around the new one, and then so may be what lies below. */
@@ -11022,26 +11027,18 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
             continue;
         }
         const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
-        const bool is_it = outermost = its == site;
-        if (!is_it && !other) other = its;
-        if (!is_it) continue;
-        if (row.below != at) row.group = at;
-        row.below = at - 1;
-        row.count++;
+        const bool is_it = noted ? npuprof_record_is_again_(slot, at, site, here) : its == site;
+        if (noted || is_it || its == other) outermost = is_it;
+        if (noted && !is_it && !other) other = its;
+        if (!noted || !is_it) continue;
+        if (below != at) group = at;
+        below = at - 1;
+        row = ++count >= copies ? below : group;
+        if (depth - below < needed) row = depth;
         if (!other) top = row;
     }
-    /* Where there are no notes, the sites alone say it. */
-    for (; other && at && at <= none; at--) {
-        const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
-        if (its == site || its == other) outermost = its == site;
-    }
-    const uint32_t copies = NPUPROF_RECORD_COPIES_, needed = own ? copies : npuprof_record_depth_() / 4;
-    over = (uint32_t)npuprof_min_(over, npuprof_record_row_over_(outermost ? &row : &top, depth, needed));
-    for (uint32_t last = depth; last > over; last--) {
-        npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->open + last);
-        NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
-        slot->top--;
-    }
+    over = (uint32_t)npuprof_min_(over, outermost ? row : top);
+    while ((uint32_t)(slot->top - slot->open) > over) npuprof_record_pop_span_(slot, now, NPUPROF_END_CUT_);
 }
 
 /* Space for so many units at the cursor, in a chunk that can hold a record that starts now. NULL: the arena
@@ -11160,12 +11157,13 @@ NPUPROF_OWN_ static inline bool npuprof_record_make_room_(npuprof_slot_ *slot, u
     return !npuprof_record_is_deep_(slot);
 }
 
-/* Begins a span. 0: it did not fit, which is counted. */
+/* Begins a span; way: of its callers. 0: it did not fit, which is counted. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id,
-                                                                        uint64_t now, npuprof_keys_ *keys,
+                                                                        uint32_t way, npuprof_keys_ *keys,
                                                                         npuprof_args args)
 {
-    const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
+    const uint32_t here = NPUPROF_RECORD_HERE_(slot, way);
+    const uint64_t now = npuprof_clock_();
     const npuprof_record_new_ r = npuprof_record_of_(NPUPROF_END_OPEN_, keys, args);
     if (!npuprof_record_make_room_(slot, id, now, here)) return npuprof_record_count_full_(slot), 0;
     npuprof_unit_ *const u = npuprof_record_emit_(slot, id, now, &r);
@@ -11187,18 +11185,6 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_at_(npuprof_
     return npuprof_record_push_span_(slot, u, here);
 }
 
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
-{
-    const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
-    return npuprof_record_begin_span_at_(slot, id, now, here);
-}
-
-/* flags: 0 or NPUPROF_END_CUT_. */
-NPUPROF_OWN_ static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
-{
-    NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
-}
-
 /* Counts a record for which there is no slot. */
 NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_token_ npuprof_record_count_no_context_(void)
 {
@@ -11212,7 +11198,8 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npup
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site)) {
-        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id), here = NPUPROF_RECORD_HERE_(slot, true);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        const uint32_t here = NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_SLOW_);
         /* Why asked ahead of the clock: in a full arena each span comes here, and the clock takes half of
            the time. */
         if (slot->cursor && npuprof_arena_is_full_() && !npuprof_record_set_end_(slot, 1))
@@ -11348,7 +11335,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site)) {
         const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
-        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
+        token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_ARGS_, keys, args);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
@@ -11436,7 +11423,8 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_number_slo
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
-    const npuprof_token_ token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    const npuprof_token_ token = npuprof_record_begin_span_at_(
+        slot, number, npuprof_clock_(), NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_NUMBER_));
     npuprof_record_leave_(slot);
     return token;
 }
@@ -11624,7 +11612,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
             NPUPROF_STORE_(&slot->busy, 1);
             NPUPROF_SIGNAL_FENCE_();
         }
-        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
+        token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_NAMED_, keys, args);
     }
     npuprof_record_leave_(slot);
     return token;
@@ -11638,7 +11626,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_kind_(uint32_t kind, con
     if (!slot) return npuprof_record_count_no_context_();
     const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
     const npuprof_token_ token =
-        id ? npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, args) : 0;
+        id ? npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_KIND_, NULL, args) : 0;
     npuprof_record_leave_(slot);
     return token;
 }
@@ -11757,13 +11745,6 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
    of them whether they were recorded, so that PROF_END ends the right one. Words: of the slot, plain, while
    it is busy; w1 of the span, with release. */
 
-/* Ends the newest open span. */
-NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
-{
-    npuprof_record_end_span_(npuprof_record_open_unit_(slot, slot->top), now, flags);
-    slot->top--;
-}
-
 /* Ends the open spans above `entry` as cut. */
 NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
@@ -11881,7 +11862,8 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_next_slow_(npupr
     if (NPUPROF_LIKELY_(token != 0)) npuprof_record_close_at_(slot, token, now);
     token = 0;
     if (open && npuprof_record_is_resolved_(site))
-        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+        token = npuprof_record_begin_span_at_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now,
+                                              NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_NEXT_));
     npuprof_record_leave_(slot);
     return token;
 }
@@ -11927,7 +11909,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const uint32_t id = npuprof_record_named_id_(NULL, keys, category, name);
-        if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, PROF_NO_ARGS);
+        if (id) token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_NAMED_, NULL, PROF_NO_ARGS);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
     slot->by_hand_count++;
@@ -12282,7 +12264,9 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_function_(uintptr_t addr
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
     const uint32_t number = npuprof_record_function_number_(address);
-    if (number && fits) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    if (number && fits)
+        token = npuprof_record_begin_span_at_(slot, number, npuprof_clock_(),
+                                              NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_NUMBER_));
     else if (number) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     npuprof_record_leave_(slot);
     return token;

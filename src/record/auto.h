@@ -106,7 +106,9 @@ static npuprof_token_ npuprof_record_begin_function_(uintptr_t address, bool fit
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
     const uint32_t number = npuprof_record_function_number_(address);
-    if (number && fits) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    if (number && fits)
+        token = npuprof_record_begin_span_at_(slot, number, npuprof_clock_(),
+                                              NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_NUMBER_));
     else if (number) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     npuprof_record_leave_(slot);
     return token;

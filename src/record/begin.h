@@ -134,7 +134,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site)) {
         const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
-        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
+        token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_ARGS_, keys, args);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
@@ -222,7 +222,8 @@ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t n
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
-    const npuprof_token_ token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    const npuprof_token_ token = npuprof_record_begin_span_at_(
+        slot, number, npuprof_clock_(), NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_NUMBER_));
     npuprof_record_leave_(slot);
     return token;
 }
@@ -410,7 +411,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
             NPUPROF_STORE_(&slot->busy, 1);
             NPUPROF_SIGNAL_FENCE_();
         }
-        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
+        token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_NAMED_, keys, args);
     }
     npuprof_record_leave_(slot);
     return token;
@@ -424,7 +425,7 @@ static npuprof_token_ npuprof_record_begin_kind_(uint32_t kind, const char *cate
     if (!slot) return npuprof_record_count_no_context_();
     const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
     const npuprof_token_ token =
-        id ? npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, args) : 0;
+        id ? npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_KIND_, NULL, args) : 0;
     npuprof_record_leave_(slot);
     return token;
 }

@@ -16,13 +16,6 @@
    of them whether they were recorded, so that PROF_END ends the right one. Words: of the slot, plain, while
    it is busy; w1 of the span, with release. */
 
-/* Ends the newest open span. */
-static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
-{
-    npuprof_record_end_span_(npuprof_record_open_unit_(slot, slot->top), now, flags);
-    slot->top--;
-}
-
 /* Ends the open spans above `entry` as cut. */
 NPUPROF_COLD_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
@@ -140,7 +133,8 @@ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_give
     if (NPUPROF_LIKELY_(token != 0)) npuprof_record_close_at_(slot, token, now);
     token = 0;
     if (open && npuprof_record_is_resolved_(site))
-        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+        token = npuprof_record_begin_span_at_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now,
+                                              NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_NEXT_));
     npuprof_record_leave_(slot);
     return token;
 }
@@ -186,7 +180,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const uint32_t id = npuprof_record_named_id_(NULL, keys, category, name);
-        if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, PROF_NO_ARGS);
+        if (id) token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_NAMED_, NULL, PROF_NO_ARGS);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
     slot->by_hand_count++;

@@ -127,12 +127,46 @@ static void below_a_small_stack(void)
     check_stacks();
 }
 
+/* A deep recursion without any jump. Each begins in one of several functions of the library, whose frames
+   differ: a name that came last at its macro, another one, a constant for the first time. */
 enum { BASE = 200, FEW = 80, DEEP = 10, MORE = CHECK_SANITIZED ? 10 : 40 };
+
+static const char *names[2] = { "odd", "even" };
+
+static __attribute__((noinline)) int in_turn(int more)
+{
+    WITH_BASE_PROFILER(NULL, names[more >> 1 & 1], "t", PROF_NO_ARGS, { if (more > 1) in_turn(more - 1); });
+    return 1;
+}
+
+static __attribute__((noinline)) int records(int more)
+{
+    PROF_RECORD(names[more >> 1 & 1]);
+    if (more > 1) records(more - 1);
+    return 1;
+}
+
+static __attribute__((noinline)) int constants(int more)
+{
+    WITH_BASE_PROFILER(NULL, "constant", "t", PROF_NO_ARGS, { if (more > 1) constants(more - 1); });
+    return 1;
+}
 
 static __attribute__((noinline)) int above(int base, int (*call)(int))
 {
     PROF_SCOPE("base");
     return base > 1 ? above(base - 1, call) + 1 : call(MORE);
+}
+
+static void ways(void)
+{
+    npuprof_start(1);
+    CHECK(above(BASE, in_turn) > 0 && above(BASE, records) > 0 && above(BASE, constants) > 0);
+    CHECK_UINT(stats_now().lost, 0);
+    json_node *t = written();
+    CHECK_UINT(whole(t, "base"), 3 * BASE);
+    CHECK_UINT(whole(t, "even") + whole(t, "odd"), 2 * MORE);
+    CHECK_UINT(whole(t, "constant"), MORE);
 }
 
 /* Arguments whose keys find no place in a full table leave space behind them. No begin there may do without a
@@ -196,4 +230,4 @@ static void keys_without_place(void)
 }
 
 CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(mapped), CASE(below_a_small_stack),
-           CASE(keys_without_place))
+           CASE(ways), CASE(keys_without_place))
