@@ -411,7 +411,9 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
             NPUPROF_STORE_(&slot->busy, 1);
             NPUPROF_SIGNAL_FENCE_();
         }
-        token = npuprof_record_begin_span_args_(slot, id, NPUPROF_WAY_NAMED_, keys, args);
+        /* Without a device, others of this library call it, too. */
+        const uint32_t way = device ? NPUPROF_WAY_DEVICE_ : NPUPROF_WAY_NAMED_;
+        token = npuprof_record_begin_span_args_(slot, id, way, keys, args);
     }
     npuprof_record_leave_(slot);
     return token;

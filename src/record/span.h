@@ -39,10 +39,10 @@
    notes compare exactly only if they are of one way and one call site; those of _SLOW_ also of two. */
 enum {
     NPUPROF_WAY_SLOW_ = 1, NPUPROF_WAY_NEXT_, NPUPROF_WAY_NUMBER_, NPUPROF_WAY_ARGS_, NPUPROF_WAY_NAMED_,
-    NPUPROF_WAY_KIND_, NPUPROF_WAYS_ = 7
+    NPUPROF_WAY_KIND_, NPUPROF_WAY_DEVICE_, NPUPROF_WAYS_ = 7
 };
 /* What frames of several ways may differ in, and the widest row, in units of 2 bytes. */
-enum { NPUPROF_RECORD_NEAR_ = 512 / 2, NPUPROF_RECORD_FAR_ = (256 << 10) / 2 };
+enum { NPUPROF_RECORD_NEAR_ = 1024 / 2, NPUPROF_RECORD_FAR_ = (256 << 10) / 2 };
 enum { NPUPROF_RECORD_COPIES_ = 10 };       /* more of a function than a compiler makes in one frame */
 #define NPUPROF_RECORD_HERE_(local, way) \
     ((uint32_t)((uintptr_t)NPUPROF_FRAME_(local) >> 1 & ~(uintptr_t)NPUPROF_WAYS_) | (way))
@@ -222,9 +222,6 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
     const size_t extra_count = r->extra_count;
     size_t arg_units = r->args.count ? npuprof_record_count_arg_units_(r->args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
-    /* Why the end: what was not needed must not be taken on the fast path, which notes no depth. */
-    if (u && arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args))
-        slot->end = u, u = NULL;
     if (!u && arg_units) {
         u = npuprof_record_reserve_(slot, 1 + extra_count, now);
         if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
@@ -235,6 +232,12 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
         return NULL;
     }
     for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
+    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
+        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
+        arg_units = 0;
+        /* Why: what is not needed must not be taken on the fast path, which notes no depth. */
+        slot->end = u + 1 + extra_count;
+    }
     npuprof_unit_ *const behind = u + 1 + extra_count + arg_units;
     npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | id, r->w1);
     slot->cursor = behind;
@@ -328,12 +331,12 @@ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *si
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site)) {
         const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
-        const uint32_t here = NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_SLOW_);
         /* Why asked ahead of the clock: in a full arena each span comes here, and the clock takes half of
            the time. */
         if (slot->cursor && npuprof_arena_is_full_() && !npuprof_record_set_end_(slot, 1))
             npuprof_record_count_full_(slot);
-        else token = npuprof_record_begin_span_at_(slot, id, npuprof_clock_(), here);
+        else token = npuprof_record_begin_span_at_(slot, id, npuprof_clock_(),
+                                                   NPUPROF_RECORD_HERE_(slot, NPUPROF_WAY_SLOW_));
     }
     npuprof_record_leave_(slot);
     return token;

@@ -39,7 +39,7 @@ COUNTS = {
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 85, 90),
     "span, run-time name, table grown":
         ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 150, 160),
-    "span, full arena": ('PROF_SCOPE("span"); WORK();', 150, None),
+    "span, full arena": ('PROF_SCOPE("span"); WORK();', 143, None),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
     "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 35, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),

@@ -129,7 +129,7 @@ static void below_a_small_stack(void)
 
 /* A deep recursion without any jump. Each begins in one of several functions of the library, whose frames
    differ: a name that came last at its macro, another one, a constant for the first time. */
-enum { BASE = 200, FEW = 80, DEEP = 10, MORE = CHECK_SANITIZED ? 10 : 40 };
+enum { BASE = 200, FEW = 80, DEEP = 10, MORE = 40 };
 
 static const char *names[2] = { "odd", "even" };
 
@@ -152,6 +152,34 @@ static __attribute__((noinline)) int constants(int more)
     return 1;
 }
 
+/* Also of several call sites in turn, and with a device that is waited for in turn. */
+static int waits_not(void *user) { return user != NULL; }
+static npuprof_device device = { "device", waits_not, NULL, false };
+
+static __attribute__((noinline)) int waits(int more)
+{
+    device.wait_around = more & 2;
+    WITH_BASE_PROFILER(&device, names[more >> 2 & 1], "t", PROF_NO_ARGS, { if (more > 1) waits(more - 1); });
+    return 1;
+}
+
+static __attribute__((noinline)) int mixed(int more);
+
+static __attribute__((noinline)) int mixed_record(int more)
+{
+    PROF_RECORD(names[more >> 2 & 1]);
+    if (more > 1) mixed(more - 1);
+    return 1;
+}
+
+static __attribute__((noinline)) int mixed(int more)
+{
+    if (more & 1) return mixed_record(more);
+    PROF_SCOPE("even");
+    if (more > 1) mixed(more - 1);
+    return 1;
+}
+
 static __attribute__((noinline)) int above(int base, int (*call)(int))
 {
     PROF_SCOPE("base");
@@ -162,10 +190,11 @@ static void ways(void)
 {
     npuprof_start(1);
     CHECK(above(BASE, in_turn) > 0 && above(BASE, records) > 0 && above(BASE, constants) > 0);
+    CHECK(above(BASE, waits) > 0 && above(BASE, mixed) > 0);
     CHECK_UINT(stats_now().lost, 0);
     json_node *t = written();
-    CHECK_UINT(whole(t, "base"), 3 * BASE);
-    CHECK_UINT(whole(t, "even") + whole(t, "odd"), 2 * MORE);
+    CHECK_UINT(whole(t, "base"), 5 * BASE);
+    CHECK_UINT(whole(t, "even") + whole(t, "odd"), 4 * MORE);
     CHECK_UINT(whole(t, "constant"), MORE);
 }
 
