@@ -179,13 +179,14 @@ static uint64_t npuprof_os_tid_(void)
 }
 
 /* How many bytes at and below that frame are of the stack that its thread was born with, for sure; 0: it is
-   not known. A thread's name is an address above its stack, which has 16 KiB at least, the name included. The
-   first one's name is anywhere, but above its stack there is the program's name, and below it space. */
+   not known. A thread's name is an address above its stack, which has 16 KiB at least, with the name, a guard
+   page and thread-local data. The first one's name is anywhere, but above its stack there is the program's
+   name, and below it 8 MiB that are its own. */
 static size_t npuprof_os_own_stack_(const void *frame)
 {
 #ifdef __linux__
-    const uintptr_t at = (uintptr_t)frame, own = npuprof_os_me_() - at, most = 14 << 10;
-    if ((uintptr_t)getauxval(AT_EXECFN) - at < 64 << 20) return 64 << 20;
+    const uintptr_t at = (uintptr_t)frame, own = npuprof_os_me_() - at, most = 8 << 10;
+    if ((uintptr_t)getauxval(AT_EXECFN) - at < 8 << 20) return 8 << 20;
     return own < most && npuprof_os_tid_() != (uint64_t)getpid() ? most - own : 0;
 #else
     return (void)frame, 0;
