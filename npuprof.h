@@ -9454,11 +9454,15 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 
 /* ---- What is in a chunk */
 
-/* The start of a record, in ticks. */
+/* The start of a record in a chunk of this base, in ticks. Why no mask: bits above the start's fall off. */
+NPUPROF_HOT_ static inline uint64_t npuprof_chunk_ticks_from_(uint64_t base, uint64_t w0)
+{
+    return base + ((w0 - (base << NPUPROF_ID_BITS_)) >> NPUPROF_ID_BITS_);
+}
+
 NPUPROF_HOT_ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
 {
-    const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
-    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
+    return npuprof_chunk_ticks_from_(chunk->base, w0);
 }
 
 /* How many units behind this one are bytes of its string. */
@@ -15420,9 +15424,11 @@ NPUPROF_HOT_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 NPUPROF_HOT_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
     digits |= NPUPROF_DIGITS_ZEROS_;
-    npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
-    npuprof_digits_store_(p + 6 - zeros, digits >> 40);
-    return p + 9 - zeros;
+    npuprof_digits_store_(p, digits >> 8 * zeros);
+    p -= zeros;
+    p[5] = '.';
+    npuprof_digits_store_(p + 6, digits >> 40);
+    return p + 9;
 }
 
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
@@ -16031,7 +16037,7 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
         p->behind = npuprof_cursor_behind_args_(p->args, c->end);
         if (!p->behind) return false;
     }
-    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
+    p->start = npuprof_chunk_ticks_from_(c->base, w0);
     return p->start >= c->clear_ticks && p->start <= c->last_ticks;
 }
 
@@ -18312,10 +18318,10 @@ NPUPROF_HOT_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t s
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p,
-                                                    uint64_t position)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ void npuprof_walk_plain_(npuprof_walk_ *w, uint64_t start,
+                                                              uint64_t end, uint64_t position)
 {
-    npuprof_walk_leave_(w, p->start, true);
+    npuprof_walk_leave_(w, start, true);
     w->has_parent = w->depth > 0;
     w->root = position;
     w->warm_up = false;
@@ -18324,7 +18330,7 @@ NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npup
         w->root = w->open[w->depth - 1].root;
         w->warm_up = w->warm[w->depth - 1];
     }
-    npuprof_walk_enter_(w, p->start, p->end, position);
+    npuprof_walk_enter_(w, start, end, position);
 }
 
 /* The same for an event that is no span. What else the walk knows of it stays unknown. */
@@ -21060,20 +21066,22 @@ NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npupro
     return args;
 }
 
-/* Writes a span with the text `cached` to p; args: NULL, or its arguments. Returns the end. NULL: it is open,
-   or does not nest, or what npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
-NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
-                                                                  const npuprof_span_text_ *cached,
-                                                                  const npuprof_plain_walk_ *c,
-                                                                  const npuprof_plain_ *r,
-                                                                  npuprof_args_walk_ *args)
+/* Writes a span with the text `cached` to p. Returns the end. NULL: it is open, or does not nest, or what
+   npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
+NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
+                                                        const npuprof_span_text_ *cached, bool has_results,
+                                                        const npuprof_plain_walk_ *c,
+                                                        const npuprof_plain_ *r)
 {
     const int64_t start = npuprof_image_trace_ns_(&w->image, r->start);
     const int64_t end = npuprof_image_trace_ns_(&w->image, r->end);
     if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
-    if (args && !(p = npuprof_json_put_args_(w, p, args))) return NULL;
+    if (r->args != r->behind || has_results) {
+        npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
+        if (!(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    }
     *p = '}';
     return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
@@ -21101,23 +21109,20 @@ NPUPROF_OWN_ static char *npuprof_json_put_memory_(npuprof_work_ *w, char *p,
     return npuprof_json_put_word_(p, "}}");
 }
 
-/* The same for a record of any use of its site. */
+/* The same for a record that is no span. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
                                                         const npuprof_span_text_ *cached,
                                                         const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = r->args != r->behind || has_results;
-    npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
+    npuprof_args_walk_ args = npuprof_json_args_of_(w, false, c, r);
     if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
-    if (r->args != c->at + 1) return NULL;
-    if (NPUPROF_JSON_SPANS_ >> use & 1) return npuprof_json_put_span_(w, p, cached, c, r, any ? &args : NULL);
-    if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
+    if (r->args != c->at + 1 || !(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
     if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
                               npuprof_image_trace_ns_(&w->image, r->start));
     if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    if (any && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
     return npuprof_json_put_word_(p, "}");
 }
 
@@ -21129,26 +21134,30 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
     const uint64_t tid = npuprof_span_text_key_(w->walk.tid, 0, 0);
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ r;
-    char *at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_), *next;
+    char *at = w->out.bytes + w->out.used, *next;
     const char *last = w->out.bytes + w->out.capacity - NPUPROF_JSON_ROOM_;
     while (npuprof_cursor_peek_plain_(&c, &r)) {
         const uint64_t key = tid | r.site << 8;
         npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        const uint64_t use = cached->key ^ key;        /* below 32 if the site was met */
+        const bool is_span = use < 32 && NPUPROF_JSON_SPANS_ >> use & 1;
         if (NPUPROF_UNLIKELY_(at > last)) {
             npuprof_out_take_(&w->out, at);
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
-        if (NPUPROF_LIKELY_(cached->key == (key | NPUPROF_KIND_SPAN) && r.behind == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, &c, &r, NULL);
+        if (NPUPROF_LIKELY_(is_span && r.args == c.at + 1)) {
+            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_JSON_RESULTS_, &c, &r);
         } else {
-            const bool met = (cached->key ^ key) <= NPUPROF_JSON_RESULTS_ && cached->key;
-            if (!met && !npuprof_json_skips_(w, cached, r.site)) break;
+            const npuprof_plain_walk_ here = c;        /* Why copies: else the loop keeps its own in memory */
+            const npuprof_plain_ record = r;
+            if (use >= 32 && !npuprof_json_skips_(w, cached, r.site)) break;
             next = NPUPROF_JSON_ELSEWHERE_ >> (cached->key & 31) & 1 ? at
-                       : npuprof_json_put_record_(w, at, cached, &c, &r);
+                       : npuprof_json_put_record_(w, at, cached, &here, &record);
         }
         if (NPUPROF_UNLIKELY_(!next)) break;
-        if (walk && (NPUPROF_JSON_SPANS_ >> (cached->key & 31) & 1))
-            npuprof_walk_plain_(&w->walk, &r, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
+        if (walk && is_span)
+            npuprof_walk_plain_(&w->walk, r.start, r.end,
+                                npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         at = next;
         c.at = r.behind;
     }
@@ -22158,7 +22167,7 @@ NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (cached->key != key || p.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
-        npuprof_walk_plain_(&w->walk, &p, position);
+        npuprof_walk_plain_(&w->walk, p.start, p.end, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
         c.at++;

@@ -130,11 +130,15 @@ static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 
 /* ---- What is in a chunk */
 
-/* The start of a record, in ticks. */
+/* The start of a record in a chunk of this base, in ticks. Why no mask: bits above the start's fall off. */
+NPUPROF_HOT_ static inline uint64_t npuprof_chunk_ticks_from_(uint64_t base, uint64_t w0)
+{
+    return base + ((w0 - (base << NPUPROF_ID_BITS_)) >> NPUPROF_ID_BITS_);
+}
+
 NPUPROF_HOT_ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
 {
-    const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
-    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
+    return npuprof_chunk_ticks_from_(chunk->base, w0);
 }
 
 /* How many units behind this one are bytes of its string. */

@@ -67,9 +67,11 @@ NPUPROF_HOT_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 NPUPROF_HOT_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
     digits |= NPUPROF_DIGITS_ZEROS_;
-    npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
-    npuprof_digits_store_(p + 6 - zeros, digits >> 40);
-    return p + 9 - zeros;
+    npuprof_digits_store_(p, digits >> 8 * zeros);
+    p -= zeros;
+    p[5] = '.';
+    npuprof_digits_store_(p + 6, digits >> 40);
+    return p + 9;
 }
 
 static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)

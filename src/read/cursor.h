@@ -336,7 +336,7 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
         p->behind = npuprof_cursor_behind_args_(p->args, c->end);
         if (!p->behind) return false;
     }
-    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
+    p->start = npuprof_chunk_ticks_from_(c->base, w0);
     return p->start >= c->clear_ticks && p->start <= c->last_ticks;
 }
 

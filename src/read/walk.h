@@ -74,10 +74,10 @@ NPUPROF_HOT_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t s
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p,
-                                                    uint64_t position)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ void npuprof_walk_plain_(npuprof_walk_ *w, uint64_t start,
+                                                              uint64_t end, uint64_t position)
 {
-    npuprof_walk_leave_(w, p->start, true);
+    npuprof_walk_leave_(w, start, true);
     w->has_parent = w->depth > 0;
     w->root = position;
     w->warm_up = false;
@@ -86,7 +86,7 @@ NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npup
         w->root = w->open[w->depth - 1].root;
         w->warm_up = w->warm[w->depth - 1];
     }
-    npuprof_walk_enter_(w, p->start, p->end, position);
+    npuprof_walk_enter_(w, start, end, position);
 }
 
 /* The same for an event that is no span. What else the walk knows of it stays unknown. */

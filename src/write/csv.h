@@ -172,7 +172,7 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (cached->key != key || p.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
-        npuprof_walk_plain_(&w->walk, &p, position);
+        npuprof_walk_plain_(&w->walk, p.start, p.end, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
         c.at++;

@@ -148,20 +148,22 @@ NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npupro
     return args;
 }
 
-/* Writes a span with the text `cached` to p; args: NULL, or its arguments. Returns the end. NULL: it is open,
-   or does not nest, or what npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
-NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
-                                                                  const npuprof_span_text_ *cached,
-                                                                  const npuprof_plain_walk_ *c,
-                                                                  const npuprof_plain_ *r,
-                                                                  npuprof_args_walk_ *args)
+/* Writes a span with the text `cached` to p. Returns the end. NULL: it is open, or does not nest, or what
+   npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
+NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
+                                                        const npuprof_span_text_ *cached, bool has_results,
+                                                        const npuprof_plain_walk_ *c,
+                                                        const npuprof_plain_ *r)
 {
     const int64_t start = npuprof_image_trace_ns_(&w->image, r->start);
     const int64_t end = npuprof_image_trace_ns_(&w->image, r->end);
     if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
-    if (args && !(p = npuprof_json_put_args_(w, p, args))) return NULL;
+    if (r->args != r->behind || has_results) {
+        npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
+        if (!(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    }
     *p = '}';
     return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
@@ -189,23 +191,20 @@ static char *npuprof_json_put_memory_(npuprof_work_ *w, char *p,
     return npuprof_json_put_word_(p, "}}");
 }
 
-/* The same for a record of any use of its site. */
+/* The same for a record that is no span. */
 static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
                                                         const npuprof_span_text_ *cached,
                                                         const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = r->args != r->behind || has_results;
-    npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
+    npuprof_args_walk_ args = npuprof_json_args_of_(w, false, c, r);
     if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
-    if (r->args != c->at + 1) return NULL;
-    if (NPUPROF_JSON_SPANS_ >> use & 1) return npuprof_json_put_span_(w, p, cached, c, r, any ? &args : NULL);
-    if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
+    if (r->args != c->at + 1 || !(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
     if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
                               npuprof_image_trace_ns_(&w->image, r->start));
     if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    if (any && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
     return npuprof_json_put_word_(p, "}");
 }
 
@@ -217,26 +216,30 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
     const uint64_t tid = npuprof_span_text_key_(w->walk.tid, 0, 0);
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ r;
-    char *at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_), *next;
+    char *at = w->out.bytes + w->out.used, *next;
     const char *last = w->out.bytes + w->out.capacity - NPUPROF_JSON_ROOM_;
     while (npuprof_cursor_peek_plain_(&c, &r)) {
         const uint64_t key = tid | r.site << 8;
         npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        const uint64_t use = cached->key ^ key;        /* below 32 if the site was met */
+        const bool is_span = use < 32 && NPUPROF_JSON_SPANS_ >> use & 1;
         if (NPUPROF_UNLIKELY_(at > last)) {
             npuprof_out_take_(&w->out, at);
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
-        if (NPUPROF_LIKELY_(cached->key == (key | NPUPROF_KIND_SPAN) && r.behind == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, &c, &r, NULL);
+        if (NPUPROF_LIKELY_(is_span && r.args == c.at + 1)) {
+            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_JSON_RESULTS_, &c, &r);
         } else {
-            const bool met = (cached->key ^ key) <= NPUPROF_JSON_RESULTS_ && cached->key;
-            if (!met && !npuprof_json_skips_(w, cached, r.site)) break;
+            const npuprof_plain_walk_ here = c;        /* Why copies: else the loop keeps its own in memory */
+            const npuprof_plain_ record = r;
+            if (use >= 32 && !npuprof_json_skips_(w, cached, r.site)) break;
             next = NPUPROF_JSON_ELSEWHERE_ >> (cached->key & 31) & 1 ? at
-                       : npuprof_json_put_record_(w, at, cached, &c, &r);
+                       : npuprof_json_put_record_(w, at, cached, &here, &record);
         }
         if (NPUPROF_UNLIKELY_(!next)) break;
-        if (walk && (NPUPROF_JSON_SPANS_ >> (cached->key & 31) & 1))
-            npuprof_walk_plain_(&w->walk, &r, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
+        if (walk && is_span)
+            npuprof_walk_plain_(&w->walk, r.start, r.end,
+                                npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         at = next;
         c.at = r.behind;
     }

@@ -40,7 +40,8 @@ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
         npuprof_scene_close_(s, 0, start);
         if (!npuprof_lane_nest_(s->lanes, 0, start, end)) break;
         s->lanes->nodes[s->lanes->top[0]].mark = 0;
-        if (walk) npuprof_walk_plain_(w, &span, npuprof_cursor_plain_position_(&w->cursor[0], &c));
+        if (walk)
+            npuprof_walk_plain_(w, span.start, span.end, npuprof_cursor_plain_position_(&w->cursor[0], &c));
         npuprof_pftrace_send_short_(p, s->lanes->track[0], start, plain->bytes, plain->length);
         c.at++;
     }
