@@ -229,12 +229,12 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
         }
         if (NPUPROF_LIKELY_(is_span && r.args == c.at + 1)) {
             next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_JSON_RESULTS_, &c, &r);
-        } else {
+        } else if (use < 32 && !(NPUPROF_JSON_ELSEWHERE_ >> use & 1)) {
             const npuprof_plain_walk_ here = c;        /* Why copies: else the loop keeps its own in memory */
             const npuprof_plain_ record = r;
-            if (use >= 32 && !npuprof_json_skips_(w, cached, r.site)) break;
-            next = NPUPROF_JSON_ELSEWHERE_ >> (cached->key & 31) & 1 ? at
-                       : npuprof_json_put_record_(w, at, cached, &here, &record);
+            next = npuprof_json_put_record_(w, at, cached, &here, &record);
+        } else {
+            next = use < 32 || npuprof_json_skips_(w, cached, r.site) ? at : NULL;
         }
         if (NPUPROF_UNLIKELY_(!next)) break;
         if (walk && is_span)
