@@ -2357,8 +2357,9 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
 NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
 /* Names the track of a PE of a device. False: the table is full. */
 NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
-enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
-/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
+enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2, NPUPROF_DEVICE_UNSTEADY_ = 4 };
+/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality;
+   UNSTEADY: an epoch ended because its clock stood, or changed its rate. */
 NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
 /* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
@@ -2391,6 +2392,7 @@ typedef struct npuprof_map_rate_ {
     uint64_t second, window, hz;
     uint32_t max_rate_ppb;
     bool may_be_late;              /* reads may show the counter late */
+    bool is_unsteady;              /* an epoch ended because it stood, or changed its rate */
 } npuprof_map_rate_;
 /* The reads of a device's clock. */
 typedef struct npuprof_map_reads_ {
@@ -14853,7 +14855,7 @@ typedef struct npuprof_map_ {
     bool by_order;                         /* E3: all gaps are open */
     uint32_t count;
     npuprof_map_point_ point[NPUPROF_MAP_POINTS_];
-    bool open[NPUPROF_MAP_POINTS_];        /* the gap before the point: E1, E2 */
+    bool open[NPUPROF_MAP_POINTS_];        /* the gap before the point: E1, E2, E4, E6 */
     bool known[2][NPUPROF_MAP_POINTS_];    /* of the lower side, of the upper one: `node` is */
     double node[2][NPUPROF_MAP_POINTS_];   /* U or Lo there, from the point's own host ticks on */
     uint32_t at[2];                        /* where the last stamp was found */
@@ -14987,9 +14989,9 @@ NPUPROF_OWN_ static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t
     const npuprof_map_point_ *const p = m->point;
     const uint64_t half = m->rate.window / 2;
     for (*from = a; *from > 0 && a - *from < NPUPROF_MAP_SIDE_ && !m->open[*from]; --*from)
-        if (*from < a && npuprof_saturating_sub_(p[a].upper_host, p[*from - 1].lower_host) > half) break;
+        if (*from < a && npuprof_saturating_sub_(p[a].lower_host, p[*from - 1].upper_host) > half) break;
     for (*to = b; *to + 1 < m->count && *to - b < NPUPROF_MAP_SIDE_ && !m->open[*to + 1]; ++*to)
-        if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
+        if (*to > b && npuprof_saturating_sub_(p[*to + 1].lower_host, p[b].upper_host) > half) break;
 }
 
 /* Solves M3 for what is seen, as host ticks from the point's own on. False: there is no bound but L's
@@ -15032,6 +15034,7 @@ NPUPROF_OWN_ static bool npuprof_map_steady_(npuprof_map_ *m, int side, uint32_t
 {
     const npuprof_map_point_ *const p = &m->point[i];
     const uint64_t a = npuprof_map_ticks_at_(p, side);
+    if ((x < a && m->open[0]) || (x > a && i + 1 == m->count && m->rate.is_unsteady)) return false;
     if (x <= a || i + 1 == m->count)
         return npuprof_map_beside_(m, side, i, npuprof_map_distance_(a, x), v);
     if (m->open[i + 1] || !npuprof_map_node_(m, side, i) || !npuprof_map_node_(m, side, i + 1)) return false;
@@ -15128,7 +15131,7 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_s
     uint64_t low = stamp->since, high = stamp->until;
     *host = *error = 0;
     if (!m->count) return false;
-    if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
+    if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks && !m->rate.is_unsteady) {
         low = m->point->lower_host;
         high = m->point->upper_host;
     } else if ((!npuprof_map_side_(m, 0, ticks, m->by_order, &low) && !stamp->since) ||
@@ -15163,12 +15166,17 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_s
          others fit, at least 3, was later than declared: C1 does not hold for it, and it is left out. More
          than 3 in a row, or 32 in all, are a step; so are the newest ones, until one behind them fits.
          Others may be late by as much as nobody sees, at most what the reads beside them are wide: each lower
-         point of that epoch lies earlier by the width of its read. */
+         point of that epoch lies earlier by the width of its read. The gap around it is open: two changes of
+         rate look the same.
+     E5  Where reads are wide, as they are with a lag, a clock that took a step may have taken others, which
+         hide in that: each point of that epoch lies outwards by the width of its read.
+     E6  Of a clock whose epochs end because it stood or changed its rate (is_unsteady), each epoch is one
+         between steps (E2, E5), and all before its first point and behind its last one is open. */
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;
     uint32_t recent_count, reads, moments, steps, ranges;
-    bool is_wild;                          /* E3 */
+    bool is_wild, is_doubted;              /* E3, E5 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
@@ -15284,7 +15292,9 @@ NPUPROF_OWN_ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
     e->recent_count += e->in_a_row != 0;   /* the newest one that was left out is there still */
     if (!npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
-    if (!e->steps) return;
+    if (!e->steps && !e->rate.is_unsteady) return;
+    e->is_doubted = e->rate.may_be_late || e->rate.is_unsteady;
+    if (!e->ranges) e->ranges++;
     if (npuprof_map_proves_none_(e, 0)) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
     if (e->is_wild) e->opened_host = lasted;
@@ -15312,6 +15322,7 @@ NPUPROF_OWN_ static void npuprof_map_begin_(npuprof_map_ *m, const npuprof_map_e
     memset(m, 0, sizeof *m);
     m->rate = e->rate;
     m->by_order = e->is_wild;
+    m->open[0] = e->rate.is_unsteady;
 }
 
 /* Adds a point to a map that has room. One that is not later on both sides says nothing. */
@@ -15319,14 +15330,14 @@ NPUPROF_OWN_ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evi
 {
     const npuprof_map_point_ *const last = m->count ? &m->point[m->count - 1] : NULL;
     if (last && (p->upper <= last->upper || p->lower <= last->lower)) return;
-    if (npuprof_map_was_late_(e, p)) return;
-    m->open[m->count] = last && npuprof_map_is_open_(e, last, p);
+    const bool is_late = npuprof_map_was_late_(e, p);
+    m->open[m->count] |= is_late || (last && npuprof_map_is_open_(e, last, p));
+    if (is_late) return;
     m->point[m->count] = *p;
-    if (e->lates) {
-        uint64_t *const host = &m->point[m->count].lower_host;
-        *host -= npuprof_min_(*host, npuprof_saturating_sub_(p->upper_host, *host));
-    }
-    m->count++;
+    npuprof_map_point_ *const to = &m->point[m->count++];
+    const uint64_t width = e->is_doubted || e->lates ? p->upper_host - p->lower_host : 0;
+    to->lower_host = npuprof_saturating_sub_(p->lower_host, width);
+    if (e->is_doubted) to->upper_host += width;
 }
 
 /* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what
@@ -16310,6 +16321,7 @@ NPUPROF_OWN_ static void npuprof_image_begin_evidence_(const npuprof_image_ *im,
     e->rate.max_rate_ppb = d->max_rate_ppb;
     e->rate.hz = d->nominal_hz;
     e->rate.may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
+    e->rate.is_unsteady = (NPUPROF_LOAD_(&d->flags) & NPUPROF_DEVICE_UNSTEADY_) != 0;
     e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
 }
 
@@ -16343,7 +16355,7 @@ NPUPROF_OWN_ static void npuprof_image_anchors_shift_(npuprof_image_anchors_ *ca
     memmove(m->point, m->point + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *m->point);
     memmove(m->open, m->open + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *m->open);
     memmove(cache->block, cache->block + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *cache->block);
-    m->count--;
+    m->open[--m->count] = false;
     cache->whole_start = false;
 }
 

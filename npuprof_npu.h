@@ -136,11 +136,10 @@
    A CLOCK THAT NOBODY CAN READ (desc.anchors_only)
      The driver hands over what it knows: npuprof_npu_anchor(). Beside that, and without it, causality tells:
      a job began after it was submitted, and ended before its record was seen. Each job whose submission is
-     known gives such a bracket. All brackets are brought to one moment by the rate between the anchors so
-     far, and intersected. So the bound comes down to about half of the shortest way there and back, and to
-     more for jobs before that was known. Metadata: clock_sync has "clock":"causal".
-     counter.hz may be wrong by a factor of 4, as above, or unknown. Further condition: in an epoch the rate
-     has one centre. What contradicts that begins an epoch.
+     known gives such a bracket. The best of them become anchors, so the bound comes down to about half of the
+     shortest way there and back. Metadata: clock_sync has "clock":"causal".
+     counter.hz may be wrong by a factor of 4, as above, or unknown. What contradicts the rate between the
+     anchors so far begins an epoch; from then on bounds are wide where few anchors are.
      If only one anchor is known at npuprof_npu_close(), counter.hz places the spans near it.
 
    QUEUES OF RECORDS (desc.ring, desc.rings, desc.progress)
@@ -929,7 +928,7 @@ typedef struct npuprof_npu {
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */
-    bool is_causal_;                     /* some of it follows from causality alone */
+    bool is_causal_, is_unsteady_;       /* NPUPROF_DEVICE_* */
     npuprof_anchor_ rate_from_, rate_to_;        /* the anchors that the rate is taken from */
     uint64_t fast_host_ticks_;           /* NPUPROF_NPU_DIVIDES_ 0: a read this soon needs no division; 0 =
                                             none */
@@ -1935,23 +1934,32 @@ NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof
 /* ---- The best reads since the last anchor. Why two: one read bounds device time best from above, another
    one from below; the other reads in between say less than the two together. */
 
-/* Weighs the read in last_ against the two: is it before or behind where their rate leads to? Without a rate,
-   the narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
-NPUPROF_OWN_ static void npuprof_npu_weigh_read_(npuprof_npu *npu)
+/* The host ticks from one device tick to another by the rate, rounded as its distance. */
+NPUPROF_OWN_ static int64_t npuprof_npu_host_from_(const npuprof_npu *npu, uint64_t from, uint64_t to, bool up)
 {
-    const npuprof_anchor_ *const a = &npu->last_, *const from = &npu->rate_from_, *const to = &npu->rate_to_;
+    const npuprof_anchor_ *const a = &npu->rate_from_, *const b = &npu->rate_to_;
+    const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a);
+    const uint64_t ticks = b->device_ticks - a->device_ticks;
+    const bool is_back = to < from;
+    const uint64_t by = is_back ? from - to : to - from;
+    const int64_t size = (int64_t)npuprof_mul_div_(by, host, ticks, up != is_back);
+    return is_back ? -size : size;
+}
+
+/* Weighs a read against the two: is it before or behind where their rate leads to? Without a rate, the
+   narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
+NPUPROF_OWN_ static void npuprof_npu_weigh_read_(npuprof_npu *npu, const npuprof_anchor_ *a)
+{
+    const npuprof_anchor_ *const up = &npu->best_upper_, *const low = &npu->best_lower_;
     if (!npu->has_best_) {
         npu->best_upper_ = npu->best_lower_ = *a;
         npu->has_best_ = true;
     } else if (npu->has_rate_) {
-        const uint64_t host = npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from);
-        const uint64_t ticks = to->device_ticks - from->device_ticks;
-        const npuprof_anchor_ *const up = &npu->best_upper_, *const low = &npu->best_lower_;
-        const uint64_t fast = npuprof_mul_div_(a->device_ticks - up->device_ticks, host, ticks, false);
-        const uint64_t slow = npuprof_mul_div_(a->device_ticks - low->device_ticks, host, ticks, true);
-        if (a->host_after - up->host_after < fast) npu->best_upper_ = *a;
-        if (a->host_before - low->host_before > slow) npu->best_lower_ = *a;
-    } else if (npuprof_anchor_width_(a) <= npuprof_anchor_width_(&npu->best_upper_)) {
+        const int64_t fast = npuprof_npu_host_from_(npu, up->device_ticks, a->device_ticks, false);
+        const int64_t slow = npuprof_npu_host_from_(npu, low->device_ticks, a->device_ticks, true);
+        if ((int64_t)(a->host_after - up->host_after) < fast) npu->best_upper_ = *a;
+        if ((int64_t)(a->host_before - low->host_before) > slow) npu->best_lower_ = *a;
+    } else if (npuprof_anchor_width_(a) <= npuprof_anchor_width_(up)) {
         npu->best_upper_ = npu->best_lower_ = *a;
     }
 }
@@ -2088,7 +2096,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_record_(const char *name, uin
 #endif
 
 /* Firmware keeps the narrowest bracket of an anchor, and no other read. */
-NPUPROF_OWN_ static inline void npuprof_npu_weigh_read_(npuprof_npu *npu) { (void)npu; }
+NPUPROF_OWN_ static inline void npuprof_npu_weigh_read_(npuprof_npu *npu, const npuprof_anchor_ *a) { (void)npu, (void)a; }
 
 NPUPROF_OWN_ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
 {
@@ -2463,10 +2471,14 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *n
     return bits >= 48 && raw->value > last->device_ticks ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
 }
 
-/* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
-NPUPROF_OWN_ static bool npuprof_npu_is_later_(const npuprof_anchor_ *anchor, const npuprof_anchor_ *last)
+/* Whether an anchor is later than the last one on both clocks: else the two would give no rate. Brackets that
+   are told are wide; the two may overlap. */
+NPUPROF_OWN_ static bool npuprof_npu_is_later_(const npuprof_npu *npu, const npuprof_anchor_ *anchor,
+                                  const npuprof_anchor_ *last)
 {
-    return anchor->device_ticks > last->device_ticks && anchor->host_before > last->host_after;
+    if (anchor->device_ticks <= last->device_ticks) return false;
+    if (!npuprof_npu_is_pushed_(npu)) return anchor->host_before > last->host_after;
+    return anchor->host_before >= last->host_before && anchor->host_after >= last->host_after;
 }
 
 /* The best reads of an epoch that is over, and its last one, become its last anchors. Why: what was stamped
@@ -2475,11 +2487,11 @@ NPUPROF_OWN_ static void npuprof_npu_end_epoch_(npuprof_npu *npu)
 {
     npuprof_anchor_ ends[3];
     unsigned count = npuprof_npu_best_reads_(npu, &ends[0], &ends[1]) ? 2 : 0;
-    ends[count++] = npu->last_;
+    if (!npuprof_npu_is_pushed_(npu)) ends[count++] = npu->last_;
     if (!npu->anchor_count_ || npu->idle_) return;
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
     for (unsigned i = 0; i < count; i++) {
-        if (!npuprof_npu_is_later_(&ends[i], last)) continue;
+        if (!npuprof_npu_is_later_(npu, &ends[i], last)) continue;
         (void)npuprof_npu_store_anchor_(npu, &ends[i]);
         last = &ends[i];
     }
@@ -2691,7 +2703,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, np
     npu->last_.host_before = raw.before;
     npu->last_.host_after = raw.after;
     *sample = npu->last_;
-    npuprof_npu_weigh_read_(npu);
+    npuprof_npu_weigh_read_(npu, &npu->last_);
     return result;
 }
 /* ==== src/npu/requirements.h ===================================================== >>npu/requirements ==== */
@@ -2801,7 +2813,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_put_anchor_(npuprof_npu *npu, con
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
     if (npu->idle_) return NPUPROF_OK;
-    if (last && !npuprof_npu_is_later_(anchor, last)) return NPUPROF_OK;
+    if (last && !npuprof_npu_is_later_(npu, anchor, last)) return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
     if (n == NPUPROF_NPU_ANCHORS_)
         for (n = 0; n < NPUPROF_NPU_ANCHORS_ - 1; n++) npu->anchors_[n] = npu->anchors_[n + 1];
@@ -2825,6 +2837,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, con
 {
     npuprof_anchor_ first, second;
     const bool alone = !npuprof_npu_best_reads_(npu, &first, &second) || !npu->anchor_count_;
+    if (alone && !else_this) return NPUPROF_OK;
     if (alone) return npuprof_npu_put_anchor_(npu, else_this, runs);
     const npuprof_result result = npuprof_npu_put_anchor_(npu, &first, runs);
     const npuprof_result then = npuprof_npu_put_anchor_(npu, &second, runs);
@@ -2965,7 +2978,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bo
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
     const uint64_t hz = npu->desc_.counter.hz;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    if (npu->has_last_) result = npuprof_npu_keep_reads_(npu, NULL, true);
     if (closing && npu->anchor_count_ == 1 && hz) {
         npuprof_anchor_ later = npu->anchors_[0];
         const uint64_t host = npuprof_anchor_width_(&later) + npu->second_ / 1000;
@@ -3362,8 +3375,10 @@ NPUPROF_OWN_ static inline void npuprof_npu_set_ring_word_(npuprof_npu_ring *r, 
    causality. Owns last_ of a device with desc.anchors_only (npuprof_npu in types.h): under the device's lock.
    May not know rings, or who decoded a record.
 
-   What is known of such a clock is one bracket, last_: at the newest device tick that anybody has told of,
-   the host clock was between host_before and host_after.
+   Anchors are the best two of what was told since the one before, as they were told. Why: each is true by
+   itself, and a reader that has all of them sees where the clock stood (clock/evidence.h).
+   What device time is now follows from one bracket, last_: at the newest device tick that anybody has told
+   of, the host clock was between host_before and host_after.
      1. A new bracket is true by itself: the driver's statement; or of a job, that it began after it was
         submitted, and ended before its record was seen.
      2. The older of the two is brought to the tick of the newer one: at least min and at most max host ticks
@@ -3372,8 +3387,8 @@ NPUPROF_OWN_ static inline void npuprof_npu_set_ring_word_(npuprof_npu_ring *r, 
      4. If it is empty, the counter was reset or stood, or its rate changed: an epoch begins, with the new
         bracket, which the old one ends with, too, unless it goes back.
    Assumption beside those of clock/device_map.h: within an epoch the rate has one centre.
-   Anchors are made of last_ when one is due; of a wide one only after a second. Why: stamps beside a wide
-   anchor are mapped no better than it says, and a narrower one may follow. */
+   Anchors are stored when one is due; of wide brackets only after a second. Why: a stamp is mapped by few
+   anchors beside it, and narrower ones may follow. */
 
 /* The host ticks that pass in n device ticks. Unknown: anything. */
 NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
@@ -3402,12 +3417,14 @@ NPUPROF_OWN_ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, c
     return a;
 }
 
-/* An epoch ends with a bracket that contradicts it. If that is no earlier tick, the clock stood, or its rate
-   changed, and nobody knows when: both brackets are the epoch's, and a reader finds the gap open. */
+/* An epoch ends with a bracket that contradicts it: the clock stood, or its rate changed, and nobody knows
+   when. If that is a later tick, the bracket is the epoch's, too, and a reader finds the gap open. */
 NPUPROF_OWN_ static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, const npuprof_anchor_ *given)
 {
+    NPUPROF_STORE_(&npu->is_unsteady_, true);
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_UNSTEADY_);
     if (given->device_ticks <= npu->last_.device_ticks) return;
-    (void)npuprof_npu_put_anchor_(npu, &npu->last_, false);
+    (void)npuprof_npu_keep_reads_(npu, NULL, false);
     (void)npuprof_npu_put_anchor_(npu, given, false);
 }
 
@@ -3437,13 +3454,19 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const n
         }
         *last = a;
     }
-    if (!npuprof_npu_anchor_is_due_(npu, last->host_after)) return result;
-    const uint32_t n = npu->anchor_count_;
-    if (n && npuprof_anchor_width_(last) > 4 * npu->best_width_ &&
-        npuprof_saturating_sub_(last->host_after, npu->anchors_[n - 1].host_after) < npu->second_)
-        return result;
-    const npuprof_result stored = npuprof_npu_add_anchor_(npu, last);
-    return result == NPUPROF_OK ? stored : result;
+    return result;
+}
+
+/* Weighs a bracket as it was told, and makes anchors of the best two, if one is due. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_told_(npuprof_npu *npu, const npuprof_anchor_ *told)
+{
+    npuprof_npu_weigh_read_(npu, told);
+    if (!npuprof_npu_anchor_is_due_(npu, told->host_after)) return NPUPROF_OK;
+    const uint64_t width = npuprof_min_(npuprof_anchor_width_(&npu->best_upper_),
+                                        npuprof_anchor_width_(&npu->best_lower_));
+    if (npu->has_rate_ && npu->anchor_count_ && width > 4 * npu->best_width_ &&
+        told->host_after < npu->anchors_[npu->anchor_count_ - 1].host_after + npu->second_) return NPUPROF_OK;
+    return npuprof_npu_keep_reads_(npu, told, true);
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
@@ -3459,7 +3482,13 @@ NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t sta
     a.host_before = npuprof_saturating_sub_(submitted, npuprof_npu_host_range_(npu, unit).max);
     a.host_after = npuprof_saturating_sub_(seen, least);
     const bool good = start <= end && a.host_before <= a.host_after;
-    if (good) (void)npuprof_npu_narrow_(npu, &a);
+    if (good) {
+        (void)npuprof_npu_narrow_(npu, &a);
+        a.host_after = seen;
+        npuprof_npu_weigh_read_(npu, &a);
+        a.device_ticks = end;
+        (void)npuprof_npu_keep_told_(npu, &a);
+    }
     npuprof_npu_unlock_(npu);
     if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
     NPUPROF_STORE_(&npu->is_causal_, true);
@@ -3526,7 +3555,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, co
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
-        if (result == NPUPROF_OK) result = narrowed;
+        const npuprof_result kept = npuprof_npu_keep_told_(npu, &a);
+        if (result == NPUPROF_OK) result = narrowed == NPUPROF_OK ? kept : narrowed;
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
         npu->last_ = a;
@@ -8236,6 +8266,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     reads.rate.hz = npu->desc_.counter.hz;
     reads.rate.second = reads.rate.window = npu->second_;
     reads.rate.may_be_late = npu->lag_ != 0;
+    reads.rate.is_unsteady = NPUPROF_LOAD_(&npu->is_unsteady_);
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;

@@ -136,11 +136,10 @@
    A CLOCK THAT NOBODY CAN READ (desc.anchors_only)
      The driver hands over what it knows: npuprof_npu_anchor(). Beside that, and without it, causality tells:
      a job began after it was submitted, and ended before its record was seen. Each job whose submission is
-     known gives such a bracket. All brackets are brought to one moment by the rate between the anchors so
-     far, and intersected. So the bound comes down to about half of the shortest way there and back, and to
-     more for jobs before that was known. Metadata: clock_sync has "clock":"causal".
-     counter.hz may be wrong by a factor of 4, as above, or unknown. Further condition: in an epoch the rate
-     has one centre. What contradicts that begins an epoch.
+     known gives such a bracket. The best of them become anchors, so the bound comes down to about half of the
+     shortest way there and back. Metadata: clock_sync has "clock":"causal".
+     counter.hz may be wrong by a factor of 4, as above, or unknown. What contradicts the rate between the
+     anchors so far begins an epoch; from then on bounds are wide where few anchors are.
      If only one anchor is known at npuprof_npu_close(), counter.hz places the spans near it.
 
    QUEUES OF RECORDS (desc.ring, desc.rings, desc.progress)

@@ -63,7 +63,7 @@ typedef struct npuprof_map_ {
     bool by_order;                         /* E3: all gaps are open */
     uint32_t count;
     npuprof_map_point_ point[NPUPROF_MAP_POINTS_];
-    bool open[NPUPROF_MAP_POINTS_];        /* the gap before the point: E1, E2 */
+    bool open[NPUPROF_MAP_POINTS_];        /* the gap before the point: E1, E2, E4, E6 */
     bool known[2][NPUPROF_MAP_POINTS_];    /* of the lower side, of the upper one: `node` is */
     double node[2][NPUPROF_MAP_POINTS_];   /* U or Lo there, from the point's own host ticks on */
     uint32_t at[2];                        /* where the last stamp was found */
@@ -197,9 +197,9 @@ static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t a, uint32_t 
     const npuprof_map_point_ *const p = m->point;
     const uint64_t half = m->rate.window / 2;
     for (*from = a; *from > 0 && a - *from < NPUPROF_MAP_SIDE_ && !m->open[*from]; --*from)
-        if (*from < a && npuprof_saturating_sub_(p[a].upper_host, p[*from - 1].lower_host) > half) break;
+        if (*from < a && npuprof_saturating_sub_(p[a].lower_host, p[*from - 1].upper_host) > half) break;
     for (*to = b; *to + 1 < m->count && *to - b < NPUPROF_MAP_SIDE_ && !m->open[*to + 1]; ++*to)
-        if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
+        if (*to > b && npuprof_saturating_sub_(p[*to + 1].lower_host, p[b].upper_host) > half) break;
 }
 
 /* Solves M3 for what is seen, as host ticks from the point's own on. False: there is no bound but L's
@@ -242,6 +242,7 @@ static bool npuprof_map_steady_(npuprof_map_ *m, int side, uint32_t i, uint64_t 
 {
     const npuprof_map_point_ *const p = &m->point[i];
     const uint64_t a = npuprof_map_ticks_at_(p, side);
+    if ((x < a && m->open[0]) || (x > a && i + 1 == m->count && m->rate.is_unsteady)) return false;
     if (x <= a || i + 1 == m->count)
         return npuprof_map_beside_(m, side, i, npuprof_map_distance_(a, x), v);
     if (m->open[i + 1] || !npuprof_map_node_(m, side, i) || !npuprof_map_node_(m, side, i + 1)) return false;
@@ -338,7 +339,7 @@ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_stamped_ *stam
     uint64_t low = stamp->since, high = stamp->until;
     *host = *error = 0;
     if (!m->count) return false;
-    if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
+    if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks && !m->rate.is_unsteady) {
         low = m->point->lower_host;
         high = m->point->upper_host;
     } else if ((!npuprof_map_side_(m, 0, ticks, m->by_order, &low) && !stamp->since) ||

@@ -19,12 +19,17 @@
          others fit, at least 3, was later than declared: C1 does not hold for it, and it is left out. More
          than 3 in a row, or 32 in all, are a step; so are the newest ones, until one behind them fits.
          Others may be late by as much as nobody sees, at most what the reads beside them are wide: each lower
-         point of that epoch lies earlier by the width of its read. */
+         point of that epoch lies earlier by the width of its read. The gap around it is open: two changes of
+         rate look the same.
+     E5  Where reads are wide, as they are with a lag, a clock that took a step may have taken others, which
+         hide in that: each point of that epoch lies outwards by the width of its read.
+     E6  Of a clock whose epochs end because it stood or changed its rate (is_unsteady), each epoch is one
+         between steps (E2, E5), and all before its first point and behind its last one is open. */
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;
     uint32_t recent_count, reads, moments, steps, ranges;
-    bool is_wild;                          /* E3 */
+    bool is_wild, is_doubted;              /* E3, E5 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
@@ -140,7 +145,9 @@ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
     e->recent_count += e->in_a_row != 0;   /* the newest one that was left out is there still */
     if (!npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
-    if (!e->steps) return;
+    if (!e->steps && !e->rate.is_unsteady) return;
+    e->is_doubted = e->rate.may_be_late || e->rate.is_unsteady;
+    if (!e->ranges) e->ranges++;
     if (npuprof_map_proves_none_(e, 0)) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
     if (e->is_wild) e->opened_host = lasted;
@@ -168,6 +175,7 @@ static void npuprof_map_begin_(npuprof_map_ *m, const npuprof_map_evidence_ *e)
     memset(m, 0, sizeof *m);
     m->rate = e->rate;
     m->by_order = e->is_wild;
+    m->open[0] = e->rate.is_unsteady;
 }
 
 /* Adds a point to a map that has room. One that is not later on both sides says nothing. */
@@ -175,14 +183,14 @@ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, co
 {
     const npuprof_map_point_ *const last = m->count ? &m->point[m->count - 1] : NULL;
     if (last && (p->upper <= last->upper || p->lower <= last->lower)) return;
-    if (npuprof_map_was_late_(e, p)) return;
-    m->open[m->count] = last && npuprof_map_is_open_(e, last, p);
+    const bool is_late = npuprof_map_was_late_(e, p);
+    m->open[m->count] |= is_late || (last && npuprof_map_is_open_(e, last, p));
+    if (is_late) return;
     m->point[m->count] = *p;
-    if (e->lates) {
-        uint64_t *const host = &m->point[m->count].lower_host;
-        *host -= npuprof_min_(*host, npuprof_saturating_sub_(p->upper_host, *host));
-    }
-    m->count++;
+    npuprof_map_point_ *const to = &m->point[m->count++];
+    const uint64_t width = e->is_doubted || e->lates ? p->upper_host - p->lower_host : 0;
+    to->lower_host = npuprof_saturating_sub_(p->lower_host, width);
+    if (e->is_doubted) to->upper_host += width;
 }
 
 /* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what

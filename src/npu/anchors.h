@@ -55,7 +55,7 @@ static npuprof_result npuprof_npu_put_anchor_(npuprof_npu *npu, const npuprof_an
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
     if (npu->idle_) return NPUPROF_OK;
-    if (last && !npuprof_npu_is_later_(anchor, last)) return NPUPROF_OK;
+    if (last && !npuprof_npu_is_later_(npu, anchor, last)) return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
     if (n == NPUPROF_NPU_ANCHORS_)
         for (n = 0; n < NPUPROF_NPU_ANCHORS_ - 1; n++) npu->anchors_[n] = npu->anchors_[n + 1];
@@ -79,6 +79,7 @@ static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_an
 {
     npuprof_anchor_ first, second;
     const bool alone = !npuprof_npu_best_reads_(npu, &first, &second) || !npu->anchor_count_;
+    if (alone && !else_this) return NPUPROF_OK;
     if (alone) return npuprof_npu_put_anchor_(npu, else_this, runs);
     const npuprof_result result = npuprof_npu_put_anchor_(npu, &first, runs);
     const npuprof_result then = npuprof_npu_put_anchor_(npu, &second, runs);
@@ -219,7 +220,7 @@ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
     const uint64_t hz = npu->desc_.counter.hz;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    if (npu->has_last_) result = npuprof_npu_keep_reads_(npu, NULL, true);
     if (closing && npu->anchor_count_ == 1 && hz) {
         npuprof_anchor_ later = npu->anchors_[0];
         const uint64_t host = npuprof_anchor_width_(&later) + npu->second_ / 1000;

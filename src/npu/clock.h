@@ -160,10 +160,14 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
     return bits >= 48 && raw->value > last->device_ticks ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
 }
 
-/* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
-static bool npuprof_npu_is_later_(const npuprof_anchor_ *anchor, const npuprof_anchor_ *last)
+/* Whether an anchor is later than the last one on both clocks: else the two would give no rate. Brackets that
+   are told are wide; the two may overlap. */
+static bool npuprof_npu_is_later_(const npuprof_npu *npu, const npuprof_anchor_ *anchor,
+                                  const npuprof_anchor_ *last)
 {
-    return anchor->device_ticks > last->device_ticks && anchor->host_before > last->host_after;
+    if (anchor->device_ticks <= last->device_ticks) return false;
+    if (!npuprof_npu_is_pushed_(npu)) return anchor->host_before > last->host_after;
+    return anchor->host_before >= last->host_before && anchor->host_after >= last->host_after;
 }
 
 /* The best reads of an epoch that is over, and its last one, become its last anchors. Why: what was stamped
@@ -172,11 +176,11 @@ static void npuprof_npu_end_epoch_(npuprof_npu *npu)
 {
     npuprof_anchor_ ends[3];
     unsigned count = npuprof_npu_best_reads_(npu, &ends[0], &ends[1]) ? 2 : 0;
-    ends[count++] = npu->last_;
+    if (!npuprof_npu_is_pushed_(npu)) ends[count++] = npu->last_;
     if (!npu->anchor_count_ || npu->idle_) return;
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
     for (unsigned i = 0; i < count; i++) {
-        if (!npuprof_npu_is_later_(&ends[i], last)) continue;
+        if (!npuprof_npu_is_later_(npu, &ends[i], last)) continue;
         (void)npuprof_npu_store_anchor_(npu, &ends[i]);
         last = &ends[i];
     }
@@ -388,6 +392,6 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     npu->last_.host_before = raw.before;
     npu->last_.host_after = raw.after;
     *sample = npu->last_;
-    npuprof_npu_weigh_read_(npu);
+    npuprof_npu_weigh_read_(npu, &npu->last_);
     return result;
 }

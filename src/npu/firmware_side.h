@@ -97,7 +97,7 @@ static npuprof_token_ npuprof_npu_put_record_(const char *name, uint32_t kind, c
 #endif
 
 /* Firmware keeps the narrowest bracket of an anchor, and no other read. */
-static inline void npuprof_npu_weigh_read_(npuprof_npu *npu) { (void)npu; }
+static inline void npuprof_npu_weigh_read_(npuprof_npu *npu, const npuprof_anchor_ *a) { (void)npu, (void)a; }
 
 static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
 {

@@ -167,23 +167,32 @@ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 /* ---- The best reads since the last anchor. Why two: one read bounds device time best from above, another
    one from below; the other reads in between say less than the two together. */
 
-/* Weighs the read in last_ against the two: is it before or behind where their rate leads to? Without a rate,
-   the narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
-static void npuprof_npu_weigh_read_(npuprof_npu *npu)
+/* The host ticks from one device tick to another by the rate, rounded as its distance. */
+static int64_t npuprof_npu_host_from_(const npuprof_npu *npu, uint64_t from, uint64_t to, bool up)
 {
-    const npuprof_anchor_ *const a = &npu->last_, *const from = &npu->rate_from_, *const to = &npu->rate_to_;
+    const npuprof_anchor_ *const a = &npu->rate_from_, *const b = &npu->rate_to_;
+    const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a);
+    const uint64_t ticks = b->device_ticks - a->device_ticks;
+    const bool is_back = to < from;
+    const uint64_t by = is_back ? from - to : to - from;
+    const int64_t size = (int64_t)npuprof_mul_div_(by, host, ticks, up != is_back);
+    return is_back ? -size : size;
+}
+
+/* Weighs a read against the two: is it before or behind where their rate leads to? Without a rate, the
+   narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
+static void npuprof_npu_weigh_read_(npuprof_npu *npu, const npuprof_anchor_ *a)
+{
+    const npuprof_anchor_ *const up = &npu->best_upper_, *const low = &npu->best_lower_;
     if (!npu->has_best_) {
         npu->best_upper_ = npu->best_lower_ = *a;
         npu->has_best_ = true;
     } else if (npu->has_rate_) {
-        const uint64_t host = npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from);
-        const uint64_t ticks = to->device_ticks - from->device_ticks;
-        const npuprof_anchor_ *const up = &npu->best_upper_, *const low = &npu->best_lower_;
-        const uint64_t fast = npuprof_mul_div_(a->device_ticks - up->device_ticks, host, ticks, false);
-        const uint64_t slow = npuprof_mul_div_(a->device_ticks - low->device_ticks, host, ticks, true);
-        if (a->host_after - up->host_after < fast) npu->best_upper_ = *a;
-        if (a->host_before - low->host_before > slow) npu->best_lower_ = *a;
-    } else if (npuprof_anchor_width_(a) <= npuprof_anchor_width_(&npu->best_upper_)) {
+        const int64_t fast = npuprof_npu_host_from_(npu, up->device_ticks, a->device_ticks, false);
+        const int64_t slow = npuprof_npu_host_from_(npu, low->device_ticks, a->device_ticks, true);
+        if ((int64_t)(a->host_after - up->host_after) < fast) npu->best_upper_ = *a;
+        if ((int64_t)(a->host_before - low->host_before) > slow) npu->best_lower_ = *a;
+    } else if (npuprof_anchor_width_(a) <= npuprof_anchor_width_(up)) {
         npu->best_upper_ = npu->best_lower_ = *a;
     }
 }

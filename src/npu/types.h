@@ -235,7 +235,7 @@ typedef struct npuprof_npu {
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */
-    bool is_causal_;                     /* some of it follows from causality alone */
+    bool is_causal_, is_unsteady_;       /* NPUPROF_DEVICE_* */
     npuprof_anchor_ rate_from_, rate_to_;        /* the anchors that the rate is taken from */
     uint64_t fast_host_ticks_;           /* NPUPROF_NPU_DIVIDES_ 0: a read this soon needs no division; 0 =
                                             none */

@@ -86,8 +86,9 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
 NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
 /* Names the track of a PE of a device. False: the table is full. */
 NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
-enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
-/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
+enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2, NPUPROF_DEVICE_UNSTEADY_ = 4 };
+/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality;
+   UNSTEADY: an epoch ended because its clock stood, or changed its rate. */
 NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
 /* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
@@ -120,6 +121,7 @@ typedef struct npuprof_map_rate_ {
     uint64_t second, window, hz;
     uint32_t max_rate_ppb;
     bool may_be_late;              /* reads may show the counter late */
+    bool is_unsteady;              /* an epoch ended because it stood, or changed its rate */
 } npuprof_map_rate_;
 /* The reads of a device's clock. */
 typedef struct npuprof_map_reads_ {

@@ -162,6 +162,7 @@ static void npuprof_image_begin_evidence_(const npuprof_image_ *im, const npupro
     e->rate.max_rate_ppb = d->max_rate_ppb;
     e->rate.hz = d->nominal_hz;
     e->rate.may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
+    e->rate.is_unsteady = (NPUPROF_LOAD_(&d->flags) & NPUPROF_DEVICE_UNSTEADY_) != 0;
     e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
 }
 
@@ -195,7 +196,7 @@ static void npuprof_image_anchors_shift_(npuprof_image_anchors_ *cache)
     memmove(m->point, m->point + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *m->point);
     memmove(m->open, m->open + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *m->open);
     memmove(cache->block, cache->block + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *cache->block);
-    m->count--;
+    m->open[--m->count] = false;
     cache->whole_start = false;
 }
 

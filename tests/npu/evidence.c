@@ -1,9 +1,11 @@
-/* what the reads of a device's clock say against the clock that was declared: which gaps are open, which
-   reads were late, when nothing is left of it
+/* test: lib=-lm - what the reads of a device's clock say against the clock that was declared: which gaps are
+   open, which reads were late, when nothing is left of it
    SPDX-License-Identifier: MIT */
 #include "check.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "random.h"
+#include <math.h>
 
 enum { MOST = 128, SECOND = 1000000000, EVERY = 10000000, WIDTH = 400, A_JUMP = 1000000 };
 
@@ -191,5 +193,73 @@ static void late_so_far(void)
     }
 }
 
+/* ---- A clock that changes its rate, read by a counter that may show its value late */
+
+enum { PIECES = 5, READS = 56 };
+static struct { double from, phase, rate; } piece[PIECES];
+static unsigned pieces;
+
+static double between(double a, double b) { return a * pow(b / a, uniform()); }
+
+static double phase_at(double host)
+{
+    unsigned i = pieces - 1;
+    while (i && piece[i].from > host) i--;
+    return piece[i].phase + (host - piece[i].from) * piece[i].rate;
+}
+
+static void change(double host)
+{
+    const double phase = phase_at(host);
+    piece[pieces].from = host;
+    piece[pieces].phase = phase;
+    piece[pieces].rate = piece[pieces - 1].rate * between(0.2, 5);
+    pieces++;
+}
+
+/* Each change is announced: a read before it and one behind it. How much of what is drawn between the reads
+   so far lies outside of its bound: what stays within the reads' own errors, or is so new that no read shows
+   it, nobody can see. */
+static void changes_beneath_the_lag(void)
+{
+    unsigned out = 0;
+    for (unsigned world = 0; world < 80; world++) {
+        npuprof_anchor_ read[READS];
+        const double lag = between(1e4, 1e7);
+        double host = 1e9;
+        npuprof_map_reads_ r = { read, 0, NULL, 0, { SECOND, SECOND, 0, 2000, true, false } };
+        pieces = 1;
+        piece[0].from = 0;
+        piece[0].phase = 1;
+        piece[0].rate = between(0.002, 2);
+        while (r.count < READS) {
+            const bool changes = pieces < PIECES && r.count > 1 && uniform() < 0.2;
+            for (unsigned side = 0; side < 1u + changes && r.count < READS; side++) {
+                npuprof_anchor_ *const a = &read[r.count], *const last = r.count ? a - 1 : NULL;
+                host += side ? 300 : 0;
+                a->device_ticks = (uint64_t)phase_at(host - lag * 0.9 * uniform() * uniform());
+                a->host_before = (uint64_t)(host - lag - 50);
+                a->host_after = (uint64_t)host + 50;
+                if (!last || (a->host_before > last->host_after && a->device_ticks > last->device_ticks))
+                    r.count++;
+                if (changes && !side) change(host + 150);
+            }
+            host += between(lag / 10, 2e8);
+            for (unsigned i = 0; r.count > 1 && i < 10; i++) {
+                const double from = (double)read->host_after, to = (double)read[r.count - 1].host_before;
+                const double t = from + (to - from) * sqrt(uniform());
+                uint64_t got, error;
+                if (!npuprof_map_ticks_(&r, (uint64_t)phase_at(t), &got, &error)) continue;
+                const bool is_out = fabs((double)got - t) > (double)error + 1;
+                if (is_out && out++ < 5)
+                    printf("  world %u, %u reads: %.0f ns off, bound %" PRIu64 "\n", world, (unsigned)r.count,
+                           (double)got - t, error);
+            }
+        }
+    }
+    CHECK(out < 300);                      /* of 40000; 1199 without E5 and the gap of E4 */
+}
+
 CHECK_MAIN(CASE(one_step), CASE(two_near), CASE(few_at_the_ends), CASE(last_read),
-           CASE(many_steps), CASE(late), CASE(late_so_far))
+           CASE(many_steps), CASE(late), CASE(late_so_far),
+           CASE(changes_beneath_the_lag))

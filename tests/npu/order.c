@@ -68,7 +68,7 @@ static void bounds(void)
         uint64_t stamp[STAMPS], last = 0, host, error;
         make_odd(round % 2 ? 3 : 40);
         const npuprof_map_reads_ reads = { odd.read, odd.reads, NULL, 0,
-                                           { SECOND, SECOND, said[round % 5], 2000, false } };
+                                           { SECOND, SECOND, said[round % 5], 2000, false, false } };
         const uint64_t from = odd.read[0].device_ticks, to = odd.read[odd.reads - 1].device_ticks;
         for (unsigned i = 0; i < STAMPS; i++)
             stamp[i] = i < STAMPS / 2 ? odd.read[up_to(odd.reads)].device_ticks + i % 3 - 1
@@ -101,7 +101,8 @@ static void move(uint64_t ticks)
 /* Two stamps in the gap behind read 10, so many ticks behind its begin; how far they are apart. */
 static uint64_t apart(uint64_t hz, uint64_t a, uint64_t b)
 {
-    const npuprof_map_reads_ reads = { odd.read, odd.reads, NULL, 0, { SECOND, SECOND, hz, 2000, false } };
+    const npuprof_map_reads_ reads = { odd.read, odd.reads, NULL, 0,
+                                       { SECOND, SECOND, hz, 2000, false, false } };
     const npuprof_anchor_ *const from = &odd.read[10];
     uint64_t host[2], error[2];
     CHECK_STOP(npuprof_map_ticks_(&reads, from->device_ticks + a, &host[0], &error[0]));

@@ -185,6 +185,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     reads.rate.hz = npu->desc_.counter.hz;
     reads.rate.second = reads.rate.window = npu->second_;
     reads.rate.may_be_late = npu->lag_ != 0;
+    reads.rate.is_unsteady = NPUPROF_LOAD_(&npu->is_unsteady_);
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;

@@ -14,8 +14,10 @@
    causality. Owns last_ of a device with desc.anchors_only (npuprof_npu in types.h): under the device's lock.
    May not know rings, or who decoded a record.
 
-   What is known of such a clock is one bracket, last_: at the newest device tick that anybody has told of,
-   the host clock was between host_before and host_after.
+   Anchors are the best two of what was told since the one before, as they were told. Why: each is true by
+   itself, and a reader that has all of them sees where the clock stood (clock/evidence.h).
+   What device time is now follows from one bracket, last_: at the newest device tick that anybody has told
+   of, the host clock was between host_before and host_after.
      1. A new bracket is true by itself: the driver's statement; or of a job, that it began after it was
         submitted, and ended before its record was seen.
      2. The older of the two is brought to the tick of the newer one: at least min and at most max host ticks
@@ -24,8 +26,8 @@
      4. If it is empty, the counter was reset or stood, or its rate changed: an epoch begins, with the new
         bracket, which the old one ends with, too, unless it goes back.
    Assumption beside those of clock/device_map.h: within an epoch the rate has one centre.
-   Anchors are made of last_ when one is due; of a wide one only after a second. Why: stamps beside a wide
-   anchor are mapped no better than it says, and a narrower one may follow. */
+   Anchors are stored when one is due; of wide brackets only after a second. Why: a stamp is mapped by few
+   anchors beside it, and narrower ones may follow. */
 
 /* The host ticks that pass in n device ticks. Unknown: anything. */
 static npuprof_npu_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
@@ -54,12 +56,14 @@ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_
     return a;
 }
 
-/* An epoch ends with a bracket that contradicts it. If that is no earlier tick, the clock stood, or its rate
-   changed, and nobody knows when: both brackets are the epoch's, and a reader finds the gap open. */
+/* An epoch ends with a bracket that contradicts it: the clock stood, or its rate changed, and nobody knows
+   when. If that is a later tick, the bracket is the epoch's, too, and a reader finds the gap open. */
 static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, const npuprof_anchor_ *given)
 {
+    NPUPROF_STORE_(&npu->is_unsteady_, true);
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_UNSTEADY_);
     if (given->device_ticks <= npu->last_.device_ticks) return;
-    (void)npuprof_npu_put_anchor_(npu, &npu->last_, false);
+    (void)npuprof_npu_keep_reads_(npu, NULL, false);
     (void)npuprof_npu_put_anchor_(npu, given, false);
 }
 
@@ -89,13 +93,19 @@ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor
         }
         *last = a;
     }
-    if (!npuprof_npu_anchor_is_due_(npu, last->host_after)) return result;
-    const uint32_t n = npu->anchor_count_;
-    if (n && npuprof_anchor_width_(last) > 4 * npu->best_width_ &&
-        npuprof_saturating_sub_(last->host_after, npu->anchors_[n - 1].host_after) < npu->second_)
-        return result;
-    const npuprof_result stored = npuprof_npu_add_anchor_(npu, last);
-    return result == NPUPROF_OK ? stored : result;
+    return result;
+}
+
+/* Weighs a bracket as it was told, and makes anchors of the best two, if one is due. */
+static npuprof_result npuprof_npu_keep_told_(npuprof_npu *npu, const npuprof_anchor_ *told)
+{
+    npuprof_npu_weigh_read_(npu, told);
+    if (!npuprof_npu_anchor_is_due_(npu, told->host_after)) return NPUPROF_OK;
+    const uint64_t width = npuprof_min_(npuprof_anchor_width_(&npu->best_upper_),
+                                        npuprof_anchor_width_(&npu->best_lower_));
+    if (npu->has_rate_ && npu->anchor_count_ && width > 4 * npu->best_width_ &&
+        told->host_after < npu->anchors_[npu->anchor_count_ - 1].host_after + npu->second_) return NPUPROF_OK;
+    return npuprof_npu_keep_reads_(npu, told, true);
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
@@ -111,7 +121,13 @@ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t 
     a.host_before = npuprof_saturating_sub_(submitted, npuprof_npu_host_range_(npu, unit).max);
     a.host_after = npuprof_saturating_sub_(seen, least);
     const bool good = start <= end && a.host_before <= a.host_after;
-    if (good) (void)npuprof_npu_narrow_(npu, &a);
+    if (good) {
+        (void)npuprof_npu_narrow_(npu, &a);
+        a.host_after = seen;
+        npuprof_npu_weigh_read_(npu, &a);
+        a.device_ticks = end;
+        (void)npuprof_npu_keep_told_(npu, &a);
+    }
     npuprof_npu_unlock_(npu);
     if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
     NPUPROF_STORE_(&npu->is_causal_, true);
@@ -178,7 +194,8 @@ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_n
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
-        if (result == NPUPROF_OK) result = narrowed;
+        const npuprof_result kept = npuprof_npu_keep_told_(npu, &a);
+        if (result == NPUPROF_OK) result = narrowed == NPUPROF_OK ? kept : narrowed;
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
         npu->last_ = a;
