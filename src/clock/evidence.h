@@ -22,17 +22,19 @@
          point of that epoch lies earlier by the width of its read. The gap around it is open: two changes of
          rate look the same.
      E5  Where reads are wide, as they are with a lag, a clock that took a step may have taken others, which
-         hide in that: each point of that epoch lies outwards by the width of its read.
+         hide in that: each point of that epoch lies outwards by the width of its read. So do the newest 6
+         reads of a counter that may be read late: a step behind them has not been seen yet.
      E6  Of a clock whose epochs end because it stood or changed its rate (is_unsteady), each epoch is one
          between steps (E2, E5), and all before its first point and behind its last one is open. */
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;
     uint32_t recent_count, reads, moments, steps, ranges;
-    bool is_wild, is_doubted;              /* E3, E5 */
+    bool is_wild;                          /* E3 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
+    uint64_t doubted;                      /* E5: the points from these ticks on are */
     struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
     npuprof_map_point_ recent[NPUPROF_MAP_RECENT_ + 1];
 } npuprof_map_evidence_;
@@ -145,8 +147,11 @@ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
     e->recent_count += e->in_a_row != 0;   /* the newest one that was left out is there still */
     if (!npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
+    e->doubted = UINT64_MAX;
+    if (e->rate.may_be_late && e->recent_count)
+        e->doubted = e->recent[npuprof_saturating_sub_(e->recent_count, NPUPROF_MAP_READS_)].upper;
     if (!e->steps && !e->rate.is_unsteady) return;
-    e->is_doubted = e->rate.may_be_late || e->rate.is_unsteady;
+    if (e->rate.may_be_late || e->rate.is_unsteady) e->doubted = 0;
     if (!e->ranges) e->ranges++;
     if (npuprof_map_proves_none_(e, 0)) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
@@ -188,9 +193,10 @@ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, co
     if (is_late) return;
     m->point[m->count] = *p;
     npuprof_map_point_ *const to = &m->point[m->count++];
-    const uint64_t width = e->is_doubted || e->lates ? p->upper_host - p->lower_host : 0;
+    const bool is_doubted = p->upper >= e->doubted;
+    const uint64_t width = is_doubted || e->lates ? p->upper_host - p->lower_host : 0;
     to->lower_host = npuprof_saturating_sub_(p->lower_host, width);
-    if (e->is_doubted) to->upper_host += width;
+    if (is_doubted) to->upper_host += width;
 }
 
 /* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what

@@ -26,7 +26,7 @@ class Live(helpers.Folder):
     def setUpClass(cls):
         cls.writer = build("firmware_live.c", name="writer")
         cls.oldest = build("firmware_live.c", "-DNPUPROF_WHEN_FULL=NPUPROF_KEEP_OLDEST", name="oldest")
-        cls.reader = helpers.build("live_reader.c", "reader")
+        cls.reader = helpers.build("live_reader.c", "reader", "-O1")
 
     def record(self, program, *rate):
         """The program, which records from now on."""
