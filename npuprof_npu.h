@@ -428,10 +428,12 @@ typedef struct npuprof_npu_index {
 /* Who says that an entry is there. */
 enum {
     NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
-    NPUPROF_NPU_READY_VALID,             /* its field `valid` has the value for that; somebody else clears it,
-                                            in order. What he clears before it is read is counted, but for
-                                            whole laps; with `sequence`, for all its numbers. The trace says
-                                            so (loss_unknown), unless that has 32 bits */
+    NPUPROF_NPU_READY_VALID,             /* its field `valid` has the value for that; somebody else clears it.
+                                            Both in order: of a table whose slots end in any order, entries
+                                            may be missed, or drawn twice; hand those over by
+                                            npuprof_npu_feed(). What he clears before it is read is counted,
+                                            but for whole laps; with `sequence`, for all its numbers. The
+                                            trace says so (loss_unknown), unless that has 32 bits */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
                                             ones. A reader that is a whole lap late loses what is there; of
                                             one, without a `sequence` of at least 32 bits, the trace says
