@@ -7762,7 +7762,8 @@ NPUPROF_OWN_ static int npuprof_npu_clock_times_(const npuprof_npu *npu, const n
     /* A known length moves as a whole; else each end may lie wherever the job was. */
     uint64_t error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
                                   npuprof_saturating_sub_(after, length ? d->end : d->start));
-    if (t->error_ns) error = npuprof_mul_div_(t->error_ns, npu->second_, 1000000000, true);
+    const int64_t end_ns = t->end_ns + (int64_t)npuprof_min_(t->error_ns, (uint64_t)1 << 60);
+    if (t->error_ns) error = npuprof_saturating_sub_(npuprof_npu_ticks_at_ns_(end_ns, &clock), d->end);
     d->epoch = npuprof_host_error_code_(error + clock + 1);
     return NPUPROF_NPU_PLACED_;
 }
@@ -8198,7 +8199,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
     npu->tickets_ = 1;                   /* 0 is that of entries that were never used */
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
-    npu->lag_ = npuprof_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    /* Why a 64th more: soon after the start the rate of the host's ticks is not known well. */
+    npu->lag_ = npuprof_mul_div_(npu->second_, d->counter.lag_ns, 1000000000 / 65 * 64, true);
     result = npuprof_npu_begin_clock_(npu, npuprof_npu_add_device_);
     if (npu->idle_ && (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED))
         npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);

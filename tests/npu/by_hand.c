@@ -245,6 +245,26 @@ static void told_times(void)
     }
 }
 
+/* The rate of the host's ticks is not known well when a device is opened: no bound becomes narrower by it. */
+static void opened_early(void)
+{
+    const npuprof_npu_desc desc = { .name = "hand", .anchors_only = true,
+                                    .counter = { .hz = 1000000000, .lag_ns = 1000000 } };
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    const uint64_t lag = npu.lag_;
+    usleep(50000);
+    CHECK(npuprof_mul_div_(lag, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, false) > 1000000);
+    npu.second_ -= npu.second_ / 8;
+    const int64_t now = npuprof_now_ns();
+    const npuprof_npu_host_times times = { .start_ns = now - 1000, .end_ns = now, .error_ns = 5000000 };
+    (void)npuprof_npu_complete_times(&npu, 0, 0, "early", NULL, times, PROF_NO_ARGS, true);
+    json_node *const t = written(), *const span = device_span(t, "early", 0);
+    CHECK_STOP(span != NULL);
+    CHECK(json_int(json_get(span, "args.error_ns")) >= 5000000);
+    CHECK(json_int(json_get(span, "args.error_ns")) < 6000000);
+}
+
 static void events(void)
 {
     open_npu();
@@ -350,5 +370,5 @@ static void example(void)
 }
 
 CHECK_MAIN(CASE(matching), CASE(oldest_of_the_lane), CASE(nothing_uncounted), CASE(host_stamps),
-           CASE(told_times), CASE(noticed_late), CASE(events), CASE(stamps), CASE(frames),
+           CASE(told_times), CASE(opened_early), CASE(noticed_late), CASE(events), CASE(stamps), CASE(frames),
            CASE(resynchronised), CASE(example))

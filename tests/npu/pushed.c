@@ -17,7 +17,7 @@ static uint64_t ticks_at(uint64_t host)
 {
     if (host >= stands.to) host -= stands.to - stands.from;
     else if (host > stands.from) host = stands.from;
-    return (uint64_t)floorl(truth.zero + (long double)(host - truth.at) * truth.rate);
+    return (uint64_t)floorl(truth.zero + (long double)(int64_t)(host - truth.at) * truth.rate);
 }
 
 static uint64_t begun;               /* host time of the span "zero" */
@@ -438,6 +438,13 @@ static void stands_beneath_jobs(void)
     CHECK(compare(written(), 0, &worst) > DEVICES * JOBS / 2);
 }
 
+/* An anchor whose bracket is so wide. */
+static void push_between(double least, double most)
+{
+    const uint64_t half = (uint64_t)between(least, most);
+    (void)push(ticks_at(sim.host - half), sim.host - 2 * half, sim.host);
+}
+
 /* Reset behind an anchor, and a while later it shows more than there: nobody can tell it from a clock that
    went on. Jobs of both runs in between, before the next anchor and behind it. */
 static void reset_shows_more(void)
@@ -452,7 +459,7 @@ static void reset_shows_more(void)
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
         const unsigned anchors = 1 + (unsigned)(uniform() * 10);
         for (unsigned i = 0; i < anchors; i++) {
-            (void)push(ticks_at(sim.host - 500), sim.host - 1000, sim.host);
+            push_between(500, 50000);
             run_batch(&number, 30000);
         }
         if (uniform() < 0.5) run_batch(&number, 30000);
@@ -461,7 +468,7 @@ static void reset_shows_more(void)
         truth.at = sim.host;
         while (ticks_at(sim.host) < shown + (uint64_t)between(1e4, 1e7)) run_batch(&number, 30000);
         for (unsigned i = 0; i < 10; i++) {
-            (void)push(ticks_at(sim.host - 500), sim.host - 1000, sim.host);
+            push_between(500, 50000);
             run_batch(&number, 30000);
         }
         npuprof_npu_close(&npu);

@@ -120,7 +120,8 @@ static int npuprof_npu_clock_times_(const npuprof_npu *npu, const npuprof_npu_by
     /* A known length moves as a whole; else each end may lie wherever the job was. */
     uint64_t error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
                                   npuprof_saturating_sub_(after, length ? d->end : d->start));
-    if (t->error_ns) error = npuprof_mul_div_(t->error_ns, npu->second_, 1000000000, true);
+    const int64_t end_ns = t->end_ns + (int64_t)npuprof_min_(t->error_ns, (uint64_t)1 << 60);
+    if (t->error_ns) error = npuprof_saturating_sub_(npuprof_npu_ticks_at_ns_(end_ns, &clock), d->end);
     d->epoch = npuprof_host_error_code_(error + clock + 1);
     return NPUPROF_NPU_PLACED_;
 }

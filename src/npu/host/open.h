@@ -115,7 +115,8 @@ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
     npu->tickets_ = 1;                   /* 0 is that of entries that were never used */
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
-    npu->lag_ = npuprof_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    /* Why a 64th more: soon after the start the rate of the host's ticks is not known well. */
+    npu->lag_ = npuprof_mul_div_(npu->second_, d->counter.lag_ns, 1000000000 / 65 * 64, true);
     result = npuprof_npu_begin_clock_(npu, npuprof_npu_add_device_);
     if (npu->idle_ && (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED))
         npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
