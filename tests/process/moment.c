@@ -50,9 +50,12 @@ static void middle_of_a_record(void)
     CHECK_INT(npuprof_start(1), NPUPROF_OK);
     pthread_create(&thread, NULL, record, NULL);
     while (!__atomic_load_n(&is_reading, __ATOMIC_ACQUIRE)) usleep(1000);
+    const int64_t begin = npuprof_now_ns();
     { PROF_INFERENCE("inference"); }
+    const int64_t took = npuprof_now_ns() - begin;
     CHECK(!npuprof_is_recording());
     pthread_join(thread, NULL);
+    if (took > 900000000) CHECK_SKIP("the thread did not run for a second: no longer is waited");
     json_node *const t = trace_load(check_path("t.0.json"));
     CHECK(trace_event(t, "X", "first", 0) != NULL);
     CHECK(trace_event(t, "X", "inference", 0) != NULL);
