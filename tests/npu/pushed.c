@@ -454,7 +454,7 @@ static void reset_shows_more(void)
         const npuprof_npu_desc desc = pushed_desc(uniform() < 0.5 ? 1000000000 : 0);
         uint64_t number = 0;
         truth.rate = 1;
-        truth.zero = 1e4L;
+        truth.zero = 1e6L;
         truth.at = sim.host;
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
         const unsigned anchors = 1 + (unsigned)(uniform() * 10);
