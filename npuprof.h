@@ -6764,10 +6764,13 @@ typedef struct npuprof_header_ {
     uint32_t threads, devices;     /* 396 how many there are */
     uint32_t when_full;            /* 404 NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
     uint32_t clock_source, clock_bits, pid;   /* 408 */
-    uint32_t closed;               /* 420 in the piece that ends a stream: 1, or 2 by npuprof_flush() */
+    uint32_t closed;               /* 420 NPUPROF_CLOSED_*, in the piece that ends a stream */
     char host[64], program[64];    /* 424 */
     char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
+
+/* How a stream ends: it goes on; with its program; with npuprof_flush(), and what came later is not known. */
+enum { NPUPROF_CLOSED_NOT_, NPUPROF_CLOSED_BY_END_, NPUPROF_CLOSED_BY_FLUSH_ };
 
 /* ---- TABLE  Entries of whole units, append-only. Offsets count from the table's start. The entries lie from
    table_first to table_used. What is in front of them is the recorder's own.
@@ -6981,8 +6984,7 @@ typedef struct npuprof_slot_head_ {
 
    Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
    length, and the same as bytes; owner, moved_units and first_unit are 0.
-     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1, and of one
-                    up to npuprof_flush(), with what was recorded since unknown, one with closed = 2
+     HEADER_PIECE   a newer header. The last block of a complete stream is one with `closed`
      TABLE_PIECE    bytes of the table
      SLOTS_PIECE    heads of slots, back to back
    Later pieces replace earlier ones.
@@ -20257,8 +20259,8 @@ NPUPROF_OWN_ static void npuprof_block_put_header_(npuprof_block_writer_ *b, con
     npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
-/* A newer header. closed: as there. left: events that are not lost for the arena, which may
-   send them later, but for who reads what is out. */
+/* A newer header. closed: NPUPROF_CLOSED_*. left: events that are not lost for the arena, which may send them
+   later, but for who reads what is out. */
 NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im,
                                             uint32_t closed, uint64_t left)
 {
@@ -20392,7 +20394,8 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
         if (table_sent != im.table_used) (void)npuprof_block_put_table_(&b, &im, table_sent);
     }
-    npuprof_block_put_header_piece_(&b, &im, im.h->closed ? im.h->closed : 1, 0);
+    const uint32_t closed = (uint32_t)npuprof_max_(im.h->closed, NPUPROF_CLOSED_BY_END_);
+    npuprof_block_put_header_piece_(&b, &im, closed, 0);
     npuprof_out_flush_(&b.out);
     if (pages) npuprof_os_unmap_(pages, 65536);
     return b.out.error;
@@ -20788,7 +20791,8 @@ NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, const np
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        const uint32_t closed = chunk ? 0 : npuprof_stream_.ends ? 1 : 2;
+        const uint32_t closed = chunk ? NPUPROF_CLOSED_NOT_
+            : npuprof_stream_.ends ? NPUPROF_CLOSED_BY_END_ : NPUPROF_CLOSED_BY_FLUSH_;
         if (all) npuprof_block_put_header_piece_(&b, im, closed, npuprof_stream_.left);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
@@ -21910,7 +21914,7 @@ NPUPROF_OWN_ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_wor
     npuprof_emit_text_(o, "when_full",
                        npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_emit_uint_(o, "damaged_places", im->damaged);
-    if (h->closed == 2) npuprof_emit_uint_(o, "ends_with_flush", 1);
+    if (h->closed == NPUPROF_CLOSED_BY_FLUSH_) npuprof_emit_uint_(o, "ends_with_flush", 1);
     if (im->in_use) npuprof_emit_uint_(o, "changed_while_read", im->changed);
     npuprof_emit_uint_(o, "threads", im->threads);
     npuprof_emit_uint_(o, "counter_values_not_finite", w->scene.skipped_values);

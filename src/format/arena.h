@@ -51,10 +51,13 @@ typedef struct npuprof_header_ {
     uint32_t threads, devices;     /* 396 how many there are */
     uint32_t when_full;            /* 404 NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
     uint32_t clock_source, clock_bits, pid;   /* 408 */
-    uint32_t closed;               /* 420 in the piece that ends a stream: 1, or 2 by npuprof_flush() */
+    uint32_t closed;               /* 420 NPUPROF_CLOSED_*, in the piece that ends a stream */
     char host[64], program[64];    /* 424 */
     char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
+
+/* How a stream ends: it goes on; with its program; with npuprof_flush(), and what came later is not known. */
+enum { NPUPROF_CLOSED_NOT_, NPUPROF_CLOSED_BY_END_, NPUPROF_CLOSED_BY_FLUSH_ };
 
 /* ---- TABLE  Entries of whole units, append-only. Offsets count from the table's start. The entries lie from
    table_first to table_used. What is in front of them is the recorder's own.
@@ -268,8 +271,7 @@ typedef struct npuprof_slot_head_ {
 
    Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
    length, and the same as bytes; owner, moved_units and first_unit are 0.
-     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1, and of one
-                    up to npuprof_flush(), with what was recorded since unknown, one with closed = 2
+     HEADER_PIECE   a newer header. The last block of a complete stream is one with `closed`
      TABLE_PIECE    bytes of the table
      SLOTS_PIECE    heads of slots, back to back
    Later pieces replace earlier ones.

@@ -191,8 +191,8 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
     npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
-/* A newer header. closed: as there. left: events that are not lost for the arena, which may
-   send them later, but for who reads what is out. */
+/* A newer header. closed: NPUPROF_CLOSED_*. left: events that are not lost for the arena, which may send them
+   later, but for who reads what is out. */
 static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im,
                                             uint32_t closed, uint64_t left)
 {

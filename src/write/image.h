@@ -81,7 +81,8 @@ static int npuprof_write_image_locked_(npuprof_sink sink)
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
         if (table_sent != im.table_used) (void)npuprof_block_put_table_(&b, &im, table_sent);
     }
-    npuprof_block_put_header_piece_(&b, &im, im.h->closed ? im.h->closed : 1, 0);
+    const uint32_t closed = (uint32_t)npuprof_max_(im.h->closed, NPUPROF_CLOSED_BY_END_);
+    npuprof_block_put_header_piece_(&b, &im, closed, 0);
     npuprof_out_flush_(&b.out);
     if (pages) npuprof_os_unmap_(pages, 65536);
     return b.out.error;

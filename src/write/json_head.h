@@ -172,7 +172,7 @@ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
     npuprof_emit_text_(o, "when_full",
                        npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_emit_uint_(o, "damaged_places", im->damaged);
-    if (h->closed == 2) npuprof_emit_uint_(o, "ends_with_flush", 1);
+    if (h->closed == NPUPROF_CLOSED_BY_FLUSH_) npuprof_emit_uint_(o, "ends_with_flush", 1);
     if (im->in_use) npuprof_emit_uint_(o, "changed_while_read", im->changed);
     npuprof_emit_uint_(o, "threads", im->threads);
     npuprof_emit_uint_(o, "counter_values_not_finite", w->scene.skipped_values);

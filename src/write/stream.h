@@ -101,7 +101,8 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ 
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        const uint32_t closed = chunk ? 0 : npuprof_stream_.ends ? 1 : 2;
+        const uint32_t closed = chunk ? NPUPROF_CLOSED_NOT_
+            : npuprof_stream_.ends ? NPUPROF_CLOSED_BY_END_ : NPUPROF_CLOSED_BY_FLUSH_;
         if (all) npuprof_block_put_header_piece_(&b, im, closed, npuprof_stream_.left);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
