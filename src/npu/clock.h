@@ -292,7 +292,9 @@ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
     return true;
 }
 
-/* Loads the low word of a split counter where that alone tells the time. False: it does not. */
+/* Loads the low word of a split counter where that alone tells the time. False: it does not.
+   Why only where it cannot have come round: the first rate may be that of a counter that stood and then
+   caught up, many times the true one. */
 static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
@@ -300,7 +302,7 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
     if (!npu->has_last_ || npu->idle_ || !npuprof_npu_is_split_(c)) return false;
     const uint64_t now = npuprof_npu_ticks_();
     if (!npuprof_npu_predict_since_(npu, now, now, &min, &max)) return false;
-    return max - min < npuprof_npu_mask_(npuprof_npu_low_bits_(c)) / 8 &&
+    return max < npuprof_npu_mask_(npuprof_npu_low_bits_(c)) / 2 &&
            npuprof_npu_load_counter_(npu, c, true, raw) == NPUPROF_OK &&
            npuprof_npu_place_value_(npu, raw, npuprof_npu_low_bits_(c), true, ticks) == NPUPROF_OK;
 }
