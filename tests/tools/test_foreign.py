@@ -310,6 +310,8 @@ class Tools(unittest.TestCase):
         self.assertEqual({f.name for f in trace.flows}, {"submit"})
         self.assertEqual(len(trace.flows), 9)
         jobs = Facts(trace).jobs
+        self.assertEqual({trace.text(i) for i in jobs.wait if i >= 0 and trace.args(i).get("kind") == "wait"},
+                         {"cudaDeviceSynchronize"})
         self.assertEqual((jobs.devices, [q.stream for q in jobs.queues]), (["GPU 0 (pid 0)"], [7, 20]))
         self.assertEqual({trace.text(i) for i in jobs.submit}, {"cudaLaunchKernel"})
         beside = {track.name for track in trace.tracks if track.kind == "other"}

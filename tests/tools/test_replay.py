@@ -247,6 +247,22 @@ class ByHand(unittest.TestCase):
         """us of the one inference, with the changes."""
         return found.effect(*changes).after[0] / 2000
 
+    def test_one_wait_for_a_batch(self):
+        """Who waits for the last of three jobs of a queue waits for all of them, and nothing is unknown; seen
+        once or often, with inferences or without."""
+        for batches in 1, 12:
+            self.lines = []
+            for n in range(batches):
+                at = 914 * n
+                self.span(1, "Prepare", at, at + 600)
+                for k in range(3):
+                    self.job(3 * n + k, at + 600 + k, 0, at + 610 + 100 * k, at + 708 + 100 * k)
+                self.span(1, "Wait", at + 603, at + 914, kind="wait")
+            found = self.replay()
+            self.assertFalse(found.facts.jobs.unmarked)
+            effect = found.effect(("device", None, Fraction(1, 2)))
+            self.assertFalse(effect.assumed & {replay.JOB, replay.ORDER}, effect)
+
     def test_one_wait_for_two_jobs(self):
         self.span(1, "Inference", 0, 100, kind="inference")
         self.job(0, 5, 0, 10, 60)

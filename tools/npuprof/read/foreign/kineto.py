@@ -4,7 +4,8 @@
 A span of a device's category is a job of its own. Its process is the device and its thread the stream. The
 call that launched it has the same `correlation`, or an arrow "ac2g" says so. Annotations of a device repeat
 those of the host, and "cuda_sync" the host's waits; MTIA's `event_wait` is its queue's: all stand beside the
-device. A ProfilerStep is an inference; its number is an argument, so that `diff` finds the same name.
+device. A ProfilerStep is an inference; its number is an argument, so that `diff` finds the same name. A call
+that synchronises returns when the device has done what was asked before: all of it is a wait.
 """
 
 import re
@@ -16,6 +17,8 @@ JOBS = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op", "glow
         "Kernel", "Memcpy", "Memset", "privateuse1_kernel"}            # the second line: of older versions
 CALLS = {"cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "glow_runtime", "privateuse1_runtime",
          "privateuse1_driver", "xpu_driver", "Runtime"}
+# CUDA, HIP and Level Zero: cudaStreamSynchronize, cuCtxSynchronize, zeFenceHostSynchronize
+SYNCHRONISES = re.compile(r"(cuda|cu|hip|ze)[A-Z]\w*Synchronize(_\w+)?")
 STEP = re.compile(r"(ProfilerStep)#?(\d{1,15})")
 
 
@@ -31,6 +34,8 @@ def place(places):
     trace.base_ns = base if type(base) is int and 0 < base < 2**62 else 0
     for i in range(len(trace)):
         cat = places.cat(i)
+        if cat in CALLS and SYNCHRONISES.fullmatch(trace.text(i)):
+            trace._args.setdefault(i, {})["kind"] = "wait"
         if cat in JOBS and not trace.text(i).startswith("event_"):
             jobs += 1
             places.job(i)
