@@ -21,6 +21,7 @@ SAYS_SO = 2        # of a name: its spans do wait, and do not only sound so
 VOTES = 8          # waits of a name that show of which queue they are
 PLACES = 8         # jobs before the newest that a wait may be for; also waits in a row that have rules
 LOOKED_AT = 400    # waits of a site
+LEAST = 3          # waits of a site: of fewer nothing is said
 MISSED = 100       # one of so many waits of a site may end before the job of its rule
 SOONER, MUCH = 2, 4                # times: another rule than the oldest is taken; the others are out
 APART = 20         # jobs whose ends differ by less than one part of so many of their length end together
@@ -87,7 +88,7 @@ class Pairing:
             yield Pair(k, i, sure, *(looks[2:] if sure else ()))
             pending.remove(k)
             if sure and self._ends_row(at, after):
-                older = self._before(k, pending)
+                older = self._before(k, pending, begin)
                 yield from (Pair(other, i, sure) for other in older)
                 pending = [other for other in pending if other not in older]
             # One wait for all jobs of an inference.
@@ -124,7 +125,7 @@ class Pairing:
     def _decide(self):
         """The rules of the sites that were seen."""
         for site, many in self.seen.items():
-            rule, is_open = rule_of(many)
+            rule, is_open = rule_of(many) if len(many) >= LEAST else (OLDEST, False)
             if rule is not OLDEST:
                 self.rules[site] = rule
             if is_open:
@@ -135,12 +136,12 @@ class Pairing:
         return after < 0 or (at < len(self.own)
                              and self.jobs.S[self.own[at]] <= self.jobs.trace.start[after])
 
-    def _before(self, k, pending):
-        """The jobs of k's queue that were submitted before it and ended by then: who waits for k last in a
-        row waits for them, too."""
-        queue, end = self.jobs.queue, self.jobs.end
-        return [other for other in pending
-                if queue[other] == queue[k] and self.jobs.s[other] < self.jobs.s[k] and end[other] <= end[k]]
+    def _before(self, k, pending, begin):
+        """The jobs of k's queue submitted before it that ended before it in the wait that began then. The
+        thread has not waited for them sooner, and goes on without another wait."""
+        jobs, queue, end = self.jobs, self.jobs.queue, self.jobs.end
+        return [other for other in pending if queue[other] == queue[k] and jobs.s[other] < jobs.s[k]
+                and begin <= end[other] <= end[k]]
 
     def _ended(self, k, ns):
         """True: the inference of job k ended before that moment."""
