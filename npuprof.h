@@ -14189,8 +14189,7 @@ NPUPROF_OWN_ static void npuprof_env_read_when_full_(const char *name, const cha
 
 NPUPROF_OWN_ static void npuprof_env_read_populate_(const char *name, const char *value)
 {
-    const bool on = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
-    npuprof_env_.populate = on;
+    npuprof_env_.populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
     if (!npuprof_env_.populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 
@@ -14224,11 +14223,6 @@ static const struct npuprof_env_variable_ {
 };
 enum { NPUPROF_ENV_COUNT_ = sizeof npuprof_env_variables_ / sizeof *npuprof_env_variables_ };
 
-NPUPROF_OWN_ static bool npuprof_env_is_(const char *known, const char *name, size_t length)
-{
-    return strlen(known) == length && strncmp(name, known, length) == 0;
-}
-
 /* ---- Capture control: the texts that conditions.h reads */
 
 static const char npuprof_env_capture_[] = "NPUPROF_CAPTURE";
@@ -14257,7 +14251,7 @@ NPUPROF_OWN_ static void npuprof_env_read_conditions_(void)
         const size_t word = strcspn(at, ":;");
         npuprof_text_copy_(part, length < sizeof part ? length + 1 : sizeof part, at);
         for (t = texts; t < texts + NPUPROF_CAPTURE_TEXTS_; t++)
-            if (word < length && npuprof_env_is_(t->field, at, word)) break;
+            if (word < length && npuprof_capture_is_(at, word, t->field)) break;
         if (t < texts + NPUPROF_CAPTURE_TEXTS_)
             npuprof_env_use_condition_(t, npuprof_env_capture_, part + word + 1);
         else if (length)
@@ -14272,10 +14266,10 @@ NPUPROF_OWN_ static bool npuprof_env_is_known_(const char *name, size_t length)
 {
     if (strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0) return true;
     for (int i = 0; i < NPUPROF_ENV_COUNT_; i++)
-        if (npuprof_env_is_(npuprof_env_variables_[i].name, name, length)) return true;
+        if (npuprof_capture_is_(name, length, npuprof_env_variables_[i].name)) return true;
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++)
-        if (npuprof_env_is_(npuprof_capture_texts_[i].variable, name, length)) return true;
-    return npuprof_env_is_(npuprof_env_capture_, name, length);
+        if (npuprof_capture_is_(name, length, npuprof_capture_texts_[i].variable)) return true;
+    return npuprof_capture_is_(name, length, npuprof_env_capture_);
 }
 
 /* Does any variable begin like those of npuprof? Why that is asked: looking for each by its name is most of

@@ -8123,20 +8123,13 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
 /* Hashes of the names of open devices, by their numbers. Each is written by who opens and closes it. */
 static uint64_t npuprof_npu_open_names_[256];
 
-NPUPROF_OWN_ static uint64_t npuprof_npu_hash_name_(const char *name)
-{
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
-    return hash | 1;
-}
-
 /* Notes in the trace that two devices of one name are open. Why: a driver and a runtime of one process may
    both open one device, and neither sees that from what it is returned. */
 NPUPROF_OWN_ static void npuprof_npu_say_open_twice_(const npuprof_npu *npu)
 {
     char key[96];
     const char *const name = npu->device.name ? npu->device.name : "";
-    const uint64_t hash = npuprof_npu_hash_name_(name);
+    const uint64_t hash = npuprof_hash_key_(name);
     bool twice = false;
     for (unsigned i = 1; i < 256; i++) twice |= NPUPROF_LOAD_(&npuprof_npu_open_names_[i]) == hash;
     NPUPROF_STORE_(&npuprof_npu_open_names_[npu->number_ & 255], hash);
