@@ -4967,6 +4967,15 @@ NPUPROF_OWN_ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *
     return (uint32_t)(hash >> 32);
 }
 
+/* Of the entry of that number, as it is now. */
+NPUPROF_OWN_ static uint32_t npuprof_npu_hash_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
+{
+    npuprof_npu_record_ r;
+    memset(&r, 0, sizeof r);
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, number), &r);
+    return npuprof_npu_hash_record_(q, &r);
+}
+
 /* Counts entries that are lost in front of the next one. */
 NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
 {
@@ -4986,12 +4995,9 @@ NPUPROF_OWN_ static bool npuprof_npu_may_come_round_(const npuprof_npu_queue_ *q
 /* Remembers the entry before the next one, as it is now. */
 NPUPROF_OWN_ static void npuprof_npu_remember_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
     if (!npuprof_npu_may_come_round_(q)) return;
-    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->next + q->is.count - 1), &last);
     q->read_end = q->next + 1;
-    q->read_hash = npuprof_npu_hash_record_(q, &last);
+    q->read_hash = npuprof_npu_hash_entry_(npu, q, q->next + q->is.count - 1);
 }
 
 /* Whether that entry is another one now: the device came round. */
@@ -5175,10 +5181,7 @@ NPUPROF_OWN_ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu
 /* Whether the last slot is another one than at open. */
 NPUPROF_OWN_ static bool npuprof_npu_has_last_changed_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
-    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
-    return npuprof_npu_hash_record_(q, &last) != q->index.silent;
+    return npuprof_npu_hash_entry_(npu, q, q->is.count - 1) != q->index.silent;
 }
 
 /* The first laps of an index that showed none at open, and may have hidden one: if its last entry is as it
@@ -5218,13 +5221,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, 
 {
     uint64_t producer;
     if (q->is.producer.has_laps && !q->is.producer.laps_first) {
-        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->is.count - 1);
-        npuprof_npu_record_ last;
-        memset(&last, 0, sizeof last);
-        npuprof_npu_copy_entry_(npu, q, entry, &last);
-        q->index.silent = npuprof_npu_hash_record_(q, &last);
+        q->index.silent = npuprof_npu_hash_entry_(npu, q, q->is.count - 1);
         q->index.was_empty = true;
-        q->index.may_be_full = !npuprof_npu_is_blank_(npu, q, entry);
+        q->index.may_be_full = !npuprof_npu_is_blank_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1));
     }
     return npuprof_npu_read_producer_(npu, q, &producer);
 }

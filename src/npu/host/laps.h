@@ -18,6 +18,15 @@ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npup
     return (uint32_t)(hash >> 32);
 }
 
+/* Of the entry of that number, as it is now. */
+static uint32_t npuprof_npu_hash_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
+{
+    npuprof_npu_record_ r;
+    memset(&r, 0, sizeof r);
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, number), &r);
+    return npuprof_npu_hash_record_(q, &r);
+}
+
 /* Counts entries that are lost in front of the next one. */
 static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
 {
@@ -37,12 +46,9 @@ static bool npuprof_npu_may_come_round_(const npuprof_npu_queue_ *q)
 /* Remembers the entry before the next one, as it is now. */
 static void npuprof_npu_remember_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
     if (!npuprof_npu_may_come_round_(q)) return;
-    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->next + q->is.count - 1), &last);
     q->read_end = q->next + 1;
-    q->read_hash = npuprof_npu_hash_record_(q, &last);
+    q->read_hash = npuprof_npu_hash_entry_(npu, q, q->next + q->is.count - 1);
 }
 
 /* Whether that entry is another one now: the device came round. */

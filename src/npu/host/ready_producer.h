@@ -56,10 +56,7 @@ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, u
 /* Whether the last slot is another one than at open. */
 static bool npuprof_npu_has_last_changed_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
-    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
-    return npuprof_npu_hash_record_(q, &last) != q->index.silent;
+    return npuprof_npu_hash_entry_(npu, q, q->is.count - 1) != q->index.silent;
 }
 
 /* The first laps of an index that showed none at open, and may have hidden one: if its last entry is as it
@@ -99,13 +96,9 @@ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, npuprof_npu_q
 {
     uint64_t producer;
     if (q->is.producer.has_laps && !q->is.producer.laps_first) {
-        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->is.count - 1);
-        npuprof_npu_record_ last;
-        memset(&last, 0, sizeof last);
-        npuprof_npu_copy_entry_(npu, q, entry, &last);
-        q->index.silent = npuprof_npu_hash_record_(q, &last);
+        q->index.silent = npuprof_npu_hash_entry_(npu, q, q->is.count - 1);
         q->index.was_empty = true;
-        q->index.may_be_full = !npuprof_npu_is_blank_(npu, q, entry);
+        q->index.may_be_full = !npuprof_npu_is_blank_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1));
     }
     return npuprof_npu_read_producer_(npu, q, &producer);
 }
