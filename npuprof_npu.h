@@ -4117,6 +4117,15 @@ NPUPROF_OWN_ static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned w
     npu->counts_[why] += count;
 }
 
+enum { NPUPROF_NPU_PLACED_ = -1 };       /* else NPUPROF_RECORDS_*, why a record is lost */
+
+/* Whether its times are known; else it is counted. */
+NPUPROF_OWN_ static bool npuprof_npu_is_placed_(npuprof_npu *npu, int why)
+{
+    if (why != NPUPROF_NPU_PLACED_) npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    return why == NPUPROF_NPU_PLACED_;
+}
+
 /* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
 NPUPROF_OWN_ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                               const npuprof_npu_submission_ *of)
@@ -6002,8 +6011,6 @@ typedef struct npuprof_npu_times_ {
     bool unfinished;                     /* the end did not come */
 } npuprof_npu_times_;
 
-enum { NPUPROF_NPU_PLACED_ = -1 };       /* else NPUPROF_RECORDS_*, why it is lost */
-
 /* A record in hand, on its way from its queue to the trace. */
 typedef struct npuprof_npu_entry_ {
     npuprof_npu_queue_ *q;
@@ -6678,9 +6685,8 @@ NPUPROF_OWN_ static bool npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_en
     const bool draws = npuprof_npu_draws_(e->of);
     if (!draws && !is_begin) return true;
     const int why = npuprof_npu_find_times_(npu, e);
-    if (why != NPUPROF_NPU_PLACED_) {
-        if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
-    } else if (!is_begin) {
+    if (draws ? !npuprof_npu_is_placed_(npu, why) : why != NPUPROF_NPU_PLACED_) return true;
+    if (!is_begin) {
         npuprof_npu_finish_span_(npu, e);
     } else if (!npuprof_npu_open_pair_(npu, e, draws)) {
         npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
@@ -6719,10 +6725,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_ent
         if (e->t.start - e->t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
         e->t.end = e->t.start;
     }
-    if (why != NPUPROF_NPU_PLACED_) {
-        npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return;
-    }
+    if (!npuprof_npu_is_placed_(npu, why)) return;
     npuprof_npu_add_end_(&pair->record, e->r);
     e->r = &pair->record;
     if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) npuprof_npu_find_owner_again_(npu, e);
@@ -6735,12 +6738,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_e
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
     npuprof_npu_drawing_ d;
     bool stays;
-    if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_find_times_(npu, e);
-    if (why != NPUPROF_NPU_PLACED_) {
-        npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return;
-    }
+    if (!NPUPROF_OPEN_(1) || !npuprof_npu_is_placed_(npu, npuprof_npu_find_times_(npu, e))) return;
     if (e->kind == NPUPROF_NPU_KIND_INSTANT) {
         npuprof_npu_copy_text_(e->of->name, sizeof e->of->name, "event");
         e->t.flags |= NPUPROF_STAMP_INSTANT;
@@ -7792,8 +7790,7 @@ NPUPROF_OWN_ static bool npuprof_npu_draw_by_hand_(npuprof_npu *npu, const npupr
     d.texts_stay = d.name_stays = false;
     const int why = r->host ? npuprof_npu_clock_times_(npu, r, &of, &d)
                             : npuprof_npu_device_times_(npu, r, &of, &d);
-    if (why == NPUPROF_NPU_PLACED_) npuprof_npu_draw_(npu, &d, &of);
-    else npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    if (npuprof_npu_is_placed_(npu, why)) npuprof_npu_draw_(npu, &d, &of);
     return of.known;
 }
 

@@ -149,8 +149,7 @@ static bool npuprof_npu_draw_by_hand_(npuprof_npu *npu, const npuprof_npu_by_han
     d.texts_stay = d.name_stays = false;
     const int why = r->host ? npuprof_npu_clock_times_(npu, r, &of, &d)
                             : npuprof_npu_device_times_(npu, r, &of, &d);
-    if (why == NPUPROF_NPU_PLACED_) npuprof_npu_draw_(npu, &d, &of);
-    else npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    if (npuprof_npu_is_placed_(npu, why)) npuprof_npu_draw_(npu, &d, &of);
     return of.known;
 }
 

@@ -47,6 +47,15 @@ static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t 
     npu->counts_[why] += count;
 }
 
+enum { NPUPROF_NPU_PLACED_ = -1 };       /* else NPUPROF_RECORDS_*, why a record is lost */
+
+/* Whether its times are known; else it is counted. */
+static bool npuprof_npu_is_placed_(npuprof_npu *npu, int why)
+{
+    if (why != NPUPROF_NPU_PLACED_) npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    return why == NPUPROF_NPU_PLACED_;
+}
+
 /* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
 static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                               const npuprof_npu_submission_ *of)

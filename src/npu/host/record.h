@@ -197,9 +197,8 @@ static bool npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_entry_ *e)
     const bool draws = npuprof_npu_draws_(e->of);
     if (!draws && !is_begin) return true;
     const int why = npuprof_npu_find_times_(npu, e);
-    if (why != NPUPROF_NPU_PLACED_) {
-        if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
-    } else if (!is_begin) {
+    if (draws ? !npuprof_npu_is_placed_(npu, why) : why != NPUPROF_NPU_PLACED_) return true;
+    if (!is_begin) {
         npuprof_npu_finish_span_(npu, e);
     } else if (!npuprof_npu_open_pair_(npu, e, draws)) {
         npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
@@ -238,10 +237,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_entry_ *e)
         if (e->t.start - e->t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
         e->t.end = e->t.start;
     }
-    if (why != NPUPROF_NPU_PLACED_) {
-        npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return;
-    }
+    if (!npuprof_npu_is_placed_(npu, why)) return;
     npuprof_npu_add_end_(&pair->record, e->r);
     e->r = &pair->record;
     if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) npuprof_npu_find_owner_again_(npu, e);
@@ -254,12 +250,7 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_entry_ *e)
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
     npuprof_npu_drawing_ d;
     bool stays;
-    if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_find_times_(npu, e);
-    if (why != NPUPROF_NPU_PLACED_) {
-        npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return;
-    }
+    if (!NPUPROF_OPEN_(1) || !npuprof_npu_is_placed_(npu, npuprof_npu_find_times_(npu, e))) return;
     if (e->kind == NPUPROF_NPU_KIND_INSTANT) {
         npuprof_npu_copy_text_(e->of->name, sizeof e->of->name, "event");
         e->t.flags |= NPUPROF_STAMP_INSTANT;

@@ -5,6 +5,7 @@
 #include "../types.h"
 #include "../mmio.h"
 #include "../clock.h"
+#include "draw.h"
 #include "format.h"
 #include "stamp.h"
 
@@ -29,8 +30,6 @@ typedef struct npuprof_npu_times_ {
     uint64_t doubt_ns;                   /* by how much a duration that told it may be off */
     bool unfinished;                     /* the end did not come */
 } npuprof_npu_times_;
-
-enum { NPUPROF_NPU_PLACED_ = -1 };       /* else NPUPROF_RECORDS_*, why it is lost */
 
 /* A record in hand, on its way from its queue to the trace. */
 typedef struct npuprof_npu_entry_ {
