@@ -82,12 +82,6 @@ static bool same_file(const char *a, const char *b)
         one.st_dev == other.st_dev;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Says on stderr what the image itself says of a firmware that cannot be right: its clock, its names. */
 static void warn_of_firmware(const char *path)
 {
@@ -191,8 +185,9 @@ static bool read_option(options *o, char **argv, int argc, int *i)
 static npuprof_result write_loaded(const options *o, const char *output)
 {
     if (o->report) return print_reports(stdout);
-    if (output && ends_with(output, ".pftrace")) return npuprof_write_pftrace(output);
-    if (output && ends_with(output, ".flows")) return npuprof_write_loose_flows(output);      /* for merge */
+    if (output && npuprof_load_ends_with_(output, ".pftrace")) return npuprof_write_pftrace(output);
+    /* for merge */
+    if (output && npuprof_load_ends_with_(output, ".flows")) return npuprof_write_loose_flows(output);
     return npuprof_dump(output ? output : "/dev/stdout");
 }
 
@@ -214,9 +209,7 @@ static int convert_trace(const options *o, unsigned number, uint64_t *at)
     const char *const output = o->output;
     const char *const live[3] = { o->image, o->again[0], o->again[1] };
     npuprof_result r = o->live ? npuprof_load_live(live, o->elf, &damage)
-                     : o->elf ? npuprof_load_firmware_from(o->image, o->elf, *at, &damage)
-                     : *at    ? npuprof_load_firmware_from(o->image, NULL, *at, &damage)
-                              : npuprof_load(o->image, &damage);
+                               : npuprof_load_firmware_from(o->image, o->elf, *at, &damage);
     *at = damage.next;
     if (r == NPUPROF_ERR_FORMAT) {
         npuprof_os_say_("npuprof-convert: %s: %s at byte %llu\n", o->image, damage.what,
@@ -227,7 +220,7 @@ static int convert_trace(const options *o, unsigned number, uint64_t *at)
     warn_of_damage(o->image, &damage);
     warn_of_names(o);
     /* Why no offsets in an image: whoever has the files can still name the addresses. */
-    npuprof_symbols_name_loaded_(&o->symbols, !output || !ends_with(output, ".npuprof"));
+    npuprof_symbols_name_loaded_(&o->symbols, !output || !npuprof_load_ends_with_(output, ".npuprof"));
     npuprof_load_numbered_path_(path, sizeof path, output ? output : "", number);
     r = write_loaded(o, output ? path : NULL);
     if (r != NPUPROF_OK) return fail(output ? path : "standard output", npuprof_result_string(r));
@@ -254,7 +247,7 @@ static int convert(const options *o)
 /* Names the functions in a JSON trace. */
 static int convert_json(const options *o)
 {
-    if (o->report || o->elf || (o->output && !ends_with(o->output, ".json")))
+    if (o->report || o->elf || (o->output && !npuprof_load_ends_with_(o->output, ".json")))
         return fail(o->image, "a JSON trace becomes .json here; npuprof.py convert writes the other formats");
     const npuprof_result r =
         npuprof_symbols_name_json_(&o->symbols, o->image, o->output ? o->output : "/dev/stdout");

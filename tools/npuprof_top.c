@@ -25,13 +25,6 @@ static int fail(int code, const char *why)
     return code;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* The sink of the objects. What a terminal would obey is in strings only, and becomes \u and four digits. */
 static int put(void *user, const void *bytes, size_t count)
 {
@@ -120,9 +113,9 @@ int main(int argc, char **argv)
         return fail(2, "usage: npuprof-top ARENA SECONDS [COUNT] [--symbols FILE] [--debug-dir DIR]; "
                        "0.01 to 3600 seconds");
     npuprof_top_start_();
-    int64_t since = 0, next = now_ns();
+    int64_t since = 0, next = npuprof_os_monotonic_ns_();
     for (uint64_t looks = 0;; looks++) {
-        const int64_t now = now_ns();
+        const int64_t now = npuprof_os_monotonic_ns_();
         const int code = look(looks, since, now);
         if (code || looks == most) return code;
         since = now;

@@ -59,12 +59,6 @@ static void npuprof_follow_say_(const char *what, const char *why)
     npuprof_os_say_("npuprof-convert: %s: %s\n", what, why);
 }
 
-static bool npuprof_follow_ends_with_(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Writes the trace of what is kept. False: it was refused, or cannot be written, and that was said. A target
    that sent nothing yet has no file. */
 static bool npuprof_follow_write_(void)
@@ -89,7 +83,7 @@ static bool npuprof_follow_write_(void)
                                        "FIRMWARE.elf");
     if (o->output) npuprof_load_numbered_path_(path, sizeof path, o->output, npuprof_follow_.file);
     else snprintf(path, sizeof path, "/dev/stdout");
-    r = npuprof_follow_ends_with_(path, ".pftrace") ? npuprof_write_pftrace(path) : npuprof_dump(path);
+    r = npuprof_load_ends_with_(path, ".pftrace") ? npuprof_write_pftrace(path) : npuprof_dump(path);
     npuprof_unload();
     if (r != NPUPROF_OK) npuprof_follow_say_(path, npuprof_result_string(r));
     else npuprof_follow_.written = npuprof_follow_.file;

@@ -5,7 +5,6 @@
 
 #ifndef _WIN32
 #include <limits.h>
-#include <time.h>
 
 static void npuprof_follow_on_signal_(int number)
 {
@@ -13,12 +12,7 @@ static void npuprof_follow_on_signal_(int number)
     npuprof_follow_stop_ = 1;
 }
 
-static double npuprof_follow_now_(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+static double npuprof_follow_now_(void) { return (double)npuprof_os_monotonic_ns_() / 1e9; }
 
 /* Ctrl-C, a closed terminal and kill end the following; a closed pipe is an error of a write. */
 static void npuprof_follow_set_signals_(void)

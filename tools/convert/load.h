@@ -132,6 +132,12 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     return npuprof_load_source_of_(&s, damage);
 }
 
+static inline bool npuprof_load_ends_with_(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 /* The path of a file by its number: t.json, t-2.json, t-3.json. */
 static inline void npuprof_load_numbered_path_(char *path, size_t bytes, const char *output,
                                                unsigned number)
