@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "expander.h"
+#include "clock.h"
 
 /* What a line lost, in the trace: each run of missing cells is a finished span "gap" on a track of its own,
    from the start of the last record before it to the start of the first one behind it. The cells that are
@@ -86,12 +87,10 @@ static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
     if (unexplained) snprintf(moved, sizeof moved, "; the start moved back by %llu ticks in a gap: the "
                               "target slept there, or began anew", (unsigned long long)unexplained);
     if (before) snprintf(began, sizeof began, ", %u of them before the first that came", (unsigned)before);
-    const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing%s; %u parts came twice; "
-                                "%u spans ended whose beginning is not there; %u are open, maybe because "
-                                "their ends are missing%s%s",
-                                (unsigned)gaps, (unsigned)(npuprof_line_missing_(l) + before), began,
-                                (unsigned)l->twice, (unsigned)x->no_begin, (unsigned)open, strange, moved);
-    const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_LINE", 12),
-                              npuprof_expand_text_(x, text, (size_t)length) };
-    (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
+    snprintf(text, sizeof text, "%u gaps, %u cells are missing%s; %u parts came twice; "
+             "%u spans ended whose beginning is not there; %u are open, maybe because "
+             "their ends are missing%s%s",
+             (unsigned)gaps, (unsigned)(npuprof_line_missing_(l) + before), began,
+             (unsigned)l->twice, (unsigned)x->no_begin, (unsigned)open, strange, moved);
+    npuprof_expand_warn_(x, "NPUPROF_LINE", text);
 }

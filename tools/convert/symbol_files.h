@@ -213,10 +213,8 @@ static const char *npuprof_symbols_look_(const npuprof_symbols_options_ *options
     memset(&s, 0, sizeof s);
     s.options = options;
     s.module = module;
-    if (npuprof_symbols_take_given_(&s, t)) return "its symbols do not name";
-    const bool found = npuprof_symbols_take_own_(&s, t) || npuprof_symbols_take_by_build_(&s, t) ||
-        npuprof_symbols_take_by_link_(&s, t);
-    if (found) {
+    if (npuprof_symbols_take_given_(&s, t) || npuprof_symbols_take_own_(&s, t) ||
+        npuprof_symbols_take_by_build_(&s, t) || npuprof_symbols_take_by_link_(&s, t)) {
         npuprof_symbols_close_table_(&s.own);
         return "its symbols do not name";
     }

@@ -52,7 +52,7 @@ static bool npuprof_load_check_entry_(npuprof_entry_ *e, uint32_t type, uint32_t
     switch (type) {
     case NPUPROF_ENTRY_STRING: return e->a < bytes - sizeof *e && ((const char *)(e + 1))[e->a] == 0;
     case NPUPROF_ENTRY_SITE: return npuprof_load_check_site_(e, site_ids, at, file_offset);
-    case NPUPROF_ENTRY_DEVICE: return e->a && e->a < 256;
+    case NPUPROF_ENTRY_DEVICE:
     case NPUPROF_ENTRY_LANE:
     case NPUPROF_ENTRY_RECORDS: return e->a && e->a < 256;
     case NPUPROF_ENTRY_ANCHORS:
