@@ -28,7 +28,7 @@ from collections import Counter, defaultdict
 from decimal import Decimal
 
 from .base.doctor import Evidence, Finding, device_of, evidence_of, findings
-from .base.files import open_plain, read_bytes
+from .base.files import read_bytes
 from .base.losses import syncs_of
 from .base.messages import Refused, tell
 from .base.numbers import plain
@@ -42,6 +42,7 @@ from .read.image import opened, refuse_other
 from .read.pairs import name_of, partners
 
 PRINTED_PER_RULE = 10
+HEAD = 4096                   # bytes that tell what a file is
 DEPTH_MAX = 512               # viewers drop deeper slices
 EVENTS_SLOW = 1_000_000       # with more, Chrome's viewer is slow
 TIME_LIMIT_US = Decimal("2251799813685.248")  # 2^51 ns; below, three decimals are exact in a double
@@ -371,14 +372,6 @@ def text_of(path, head):
         raise Refused(f"{path}:{line}: byte {error.start}: not strict JSON: invalid UTF-8") from None
 
 
-def head_of(path):
-    try:
-        with open_plain(path) as file:
-            return file.read(4096)
-    except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
-
-
 def check_other(path, head):
     """check_file() of what has no rules of viewers: a CSV, a database of `export`, another tool's own file.
     None: it is another file."""
@@ -394,7 +387,7 @@ def check_other(path, head):
 
 def check_file(path):
     """Prints the findings of one file and returns the exit code. Raises Refused if it is no trace."""
-    head = head_of(path)
+    head = read_bytes(path, HEAD)
     refuse_other(path, head)
     code = check_other(path, head)
     return check_text(path, *text_of(path, head)) if code is None else code
@@ -403,7 +396,7 @@ def check_file(path):
 def check_beside(path, arguments):
     """check_file() of a trace, or None, with the text of --ftrace."""
     with beside(path, arguments) as (merged, damage):
-        return check_text(path or arguments.ftrace, text_of(merged, head_of(merged))[0], damage)
+        return check_text(path or arguments.ftrace, text_of(merged, read_bytes(merged, HEAD))[0], damage)
 
 
 def check_text(path, text, damage):

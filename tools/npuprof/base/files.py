@@ -112,10 +112,11 @@ def plain_path(path):
             yield copy.name
 
 
-def read_bytes(path):
+def read_bytes(path, most=-1):
+    """The bytes of a file, or the first ones."""
     try:
         with open_plain(path) as file:
-            return file.read()
+            return file.read(most)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
