@@ -100,6 +100,7 @@ class Source(unittest.TestCase):
         found = pftrace.read(self.converted("none.pftrace", "none.npuprof").read_bytes())
         self.assertEqual({s.source for s in found.slices}, {""})
 
+    @helpers.uncounted
     def test_cpp(self):
         """PROF_FUNCTION: class and parameters."""
         helpers.need(helpers.CXX[0])
