@@ -6,6 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -41,6 +42,30 @@ static inline uint64_t bench_ticks(void)
 #else
     return (uint64_t)bench_ns(CLOCK_MONOTONIC);
 #endif
+}
+
+static inline double bench_ns_per_tick(void)
+{
+    const double ns = bench_ns(CLOCK_MONOTONIC);
+    const uint64_t ticks = bench_ticks();
+    while (bench_ns(CLOCK_MONOTONIC) < ns + 2e6) {}
+    return (bench_ns(CLOCK_MONOTONIC) - ns) / (double)(bench_ticks() - ticks);
+}
+
+/* Where a sink's bytes go: memory, or a descriptor. */
+typedef struct bench_memory { char *bytes; size_t count, room; } bench_memory;
+static inline int bench_to_memory(void *to, const void *from, size_t count)
+{
+    bench_memory *const m = (bench_memory *)to;
+    if (m->count + count > m->room) return ENOSPC;
+    memcpy(m->bytes + m->count, from, count);
+    m->count += count;
+    return 0;
+}
+
+static inline int bench_to_fd(void *fd, const void *from, size_t count)
+{
+    return write(*(int *)fd, from, count) == (ssize_t)count ? 0 : EIO;
 }
 
 static inline void bench_pin(int cpu)

@@ -72,39 +72,17 @@ static void init(size_t mib, const npuprof_capture *capture)
     npuprof_start(1);
 }
 
-static double ns_per_tick(void)
-{
-    const double ns = bench_ns(CLOCK_MONOTONIC);
-    const uint64_t ticks = bench_ticks();
-    while (bench_ns(CLOCK_MONOTONIC) < ns + 2e6) {}
-    return (bench_ns(CLOCK_MONOTONIC) - ns) / (double)(bench_ticks() - ticks);
-}
-
 /* ---- Where JSON goes */
 
-static char *bytes;
-static size_t byte_count, byte_room;
-static int to_memory(void *user, const void *from, size_t count)
-{
-    (void)user;
-    if (byte_count + count > byte_room) return ENOSPC;
-    memcpy(bytes + byte_count, from, count);
-    byte_count += count;
-    return 0;
-}
-
-static int to_fd(void *fd, const void *from, size_t count)
-{
-    return write(*(int *)fd, from, count) == (ssize_t)count ? 0 : EIO;
-}
+static bench_memory json;
 
 static double timed_write(const char *path)
 {
     unlink(path);
     const double start = cpu_ns();
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    for (size_t at = 0; at < byte_count; at += PIECE)
-        if (to_fd(&fd, bytes + at, byte_count - at < PIECE ? byte_count - at : PIECE)) exit(2);
+    for (size_t at = 0; at < json.count; at += PIECE)
+        if (bench_to_fd(&fd, json.bytes + at, json.count - at < PIECE ? json.count - at : PIECE)) exit(2);
     close(fd);
     const double took = cpu_ns() - start;
     unlink(path);
@@ -134,13 +112,13 @@ static void write_rows(const kind *k)
 {
     char path[100];
     int null = open("/dev/null", O_WRONLY);
-    const npuprof_sink sink = { to_fd, &null }, memory = { to_memory, NULL };
+    const npuprof_sink sink = { bench_to_fd, &null }, memory = { bench_to_memory, &json };
     const char *const folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".";
-    byte_room = (size_t)EVENTS * 700;
-    bytes = (char *)mmap(NULL, byte_room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    json.room = (size_t)EVENTS * 700;
+    json.bytes = (char *)mmap(NULL, json.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (npuprof_write_json(memory) != NPUPROF_OK) exit(2);
     size_t events = 0;
-    for (const char *at = bytes; (at = strstr(at, "\n{\"ph\"")) != NULL; at++) events++;
+    for (const char *at = json.bytes; (at = strstr(at, "\n{\"ph\"")) != NULL; at++) events++;
     snprintf(path, sizeof path, "%s/npuprof-bench-%d.json", folder, (int)getpid());
     for (int i = 0; i < WRITES; i++) {
         const double start = cpu_ns();
@@ -160,7 +138,7 @@ static void write_rows(const kind *k)
 
 static void measure(const kind *k)
 {
-    const double scale = ns_per_tick() / BATCH;
+    const double scale = bench_ns_per_tick() / BATCH;
     init((size_t)EVENTS * 8 * 16 / MIB + 64, NULL);
     k->batch();
     for (int r = 0; r < ROUNDS; r++) {

@@ -35,17 +35,9 @@ static BENCH_NOINLINE uint64_t phases(void)
     return bench_ticks() - start;
 }
 
-static double ns_per_tick(void)
-{
-    const double ns = bench_ns(CLOCK_MONOTONIC);
-    const uint64_t ticks = bench_ticks();
-    while (bench_ns(CLOCK_MONOTONIC) < ns + 2e6) {}
-    return (bench_ns(CLOCK_MONOTONIC) - ns) / (double)(bench_ticks() - ticks);
-}
-
 static void interleave(const char *name, uint64_t (*f)(void), int rounds, double limit)
 {
-    const double scale = ns_per_tick() / BATCH;
+    const double scale = bench_ns_per_tick() / BATCH;
     f();
     for (int r = 0; r < rounds; r++) {
         const double base = (double)bench_floor();
@@ -94,7 +86,7 @@ static void hot(const char *where)
     interleave("instant", instant, ROUNDS, 0);
     interleave("counter", counter, ROUNDS, 0);
     npuprof_stop();
-    const double scale = ns_per_tick() / BATCH;
+    const double scale = bench_ns_per_tick() / BATCH;
     for (int r = 0; r < ROUNDS; r++) {
         const double bare = (double)empty();
         ratio[r] = ((double)span() - bare) * scale;
@@ -139,7 +131,7 @@ static void device(void)
     tick();
     if (npuprof_npu_open(&npu, &d) != NPUPROF_OK) exit(2);
     npuprof_start(1);
-    const double scale = ns_per_tick();
+    const double scale = bench_ns_per_tick();
     double anchor[DEVICE_ROUNDS], drain[DEVICE_ROUNDS];
     for (int r = 0; r < DEVICE_ROUNDS; r++) {
         const double bare = (double)only_ticks();

@@ -13,8 +13,7 @@
    of 256 KiB (of an image: at once); `snprintf` is the same fields, taken as integers from an array, through
    snprintf into a buffer of 256 KiB that goes into the same place. An image is compared with write(2) and
    read(2) of the raw units, 16 bytes a span: so much it took before its units were coded. */
-#define _GNU_SOURCE
-#include <stdint.h>
+#include "bench.h"
 static __thread uint64_t clock_ns = 1000000000;
 static inline uint64_t my_clock(void) { return clock_ns; }
 #define NPUPROF_NOW() my_clock()
@@ -24,25 +23,15 @@ static inline uint64_t my_clock(void) { return clock_ns; }
 #include "npuprof.h"
 #include "../../tools/convert/load.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { PIECE = 256 * 1024, ROUNDS = 64, ROWS = 16 };
 static int rounds = 15;
 static size_t spans = 1000000;
 static const char *directory = "/dev/shm";
 
-static double cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
+static double cpu_ns(void) { return bench_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 static void stop(const char *what)
 {
@@ -90,37 +79,23 @@ static void *record(void *count)
 /* ---- Where bytes go */
 
 static char path[600], other[600], raw[4096];
-static char *bytes;                    /* of the file at hand */
-static size_t byte_count, byte_room;
-static int to_memory(void *user, const void *from, size_t count)
-{
-    (void)user;
-    if (byte_count + count > byte_room) return ENOSPC;
-    memcpy(bytes + byte_count, from, count);
-    byte_count += count;
-    return 0;
-}
-
-static int to_fd(void *fd, const void *from, size_t count)
-{
-    return write(*(int *)fd, from, count) == (ssize_t)count ? 0 : EIO;
-}
+static bench_memory file;              /* the one at hand */
 static int null_fd;
-static npuprof_sink null_sink = { to_fd, &null_fd };
+static npuprof_sink null_sink = { bench_to_fd, &null_fd };
 
 static void write_bytes(size_t piece)
 {
     const int fd = open(other, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0) stop("cannot write to the directory");
-    for (size_t at = 0; at < byte_count; at += piece) {
-        const size_t count = byte_count - at < piece ? byte_count - at : piece;
-        if (write(fd, bytes + at, count) != (ssize_t)count) stop("cannot write to the directory");
+    for (size_t at = 0; at < file.count; at += piece) {
+        const size_t count = file.count - at < piece ? file.count - at : piece;
+        if (write(fd, file.bytes + at, count) != (ssize_t)count) stop("cannot write to the directory");
     }
     close(fd);
 }
 
 static void write_pieces(void) { write_bytes(PIECE); }
-static void write_at_once(void) { write_bytes(byte_count); }
+static void write_at_once(void) { write_bytes(file.count); }
 
 /* ---- The fields for snprintf: those of the trace's own spans, read back from the JSON */
 
@@ -137,7 +112,7 @@ static uint64_t number(const char **p)
 
 static void read_fields(void)
 {
-    for (const char *line = bytes; (line = strstr(line, "\n{\"ph\":\"X\",\"name\":\"")) != NULL
+    for (const char *line = file.bytes; (line = strstr(line, "\n{\"ph\":\"X\",\"name\":\"")) != NULL
          && field_count < spans + 1024;) {
         field *f = &fields[field_count++];
         line += strlen("\n{\"ph\":\"X\",\"name\":\"");
@@ -158,7 +133,7 @@ static void formatted(const char *format, ...)
 {
     va_list list;
     if (buffered + 256 > sizeof buffer) {
-        if (to_fd(&null_fd, buffer, buffered)) stop("cannot write to /dev/null");
+        if (bench_to_fd(&null_fd, buffer, buffered)) stop("cannot write to /dev/null");
         buffered = 0;
     }
     va_start(list, format);
@@ -219,12 +194,6 @@ typedef struct row { const char *name, *unit; double ratio, limit, spread, ns; b
 static row rows[ROWS];
 static int row_count;
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void value(const char *name, const char *unit, double v, double limit)
 {
     const row r = { name, unit, v, limit, 0, 0, false };
@@ -248,8 +217,8 @@ static void measure(const char *name, double limit, void (*library)(void), void 
         ratio[i] = own / base;
         ns[i] = own / (double)spans;
     }
-    qsort(ratio, (size_t)rounds, sizeof *ratio, by_value);
-    qsort(ns, (size_t)rounds, sizeof *ns, by_value);
+    qsort(ratio, (size_t)rounds, sizeof *ratio, bench_by_value);
+    qsort(ns, (size_t)rounds, sizeof *ns, bench_by_value);
     row r = { name, "x", ratio[rounds / 2], limit, 0, ns[rounds / 2], false };
     r.spread = (ratio[rounds * 3 / 4] - ratio[rounds / 4]) / r.ratio;
     r.unstable = r.spread > 0.25;
@@ -300,10 +269,10 @@ int main(int argc, char **argv)
     memset(&desc, 0, sizeof desc);
     desc.arena_bytes = spans * 20 + 4 * 1024 * 1024;
     desc.arena = malloc(desc.arena_bytes);
-    byte_room = spans * 160 + 1024 * 1024;
-    bytes = (char *)malloc(byte_room);
+    file.room = spans * 160 + 1024 * 1024;
+    file.bytes = (char *)malloc(file.room);
     fields = (field *)malloc((spans + 1024) * sizeof *fields);
-    if (!desc.arena || !bytes || !fields) stop("no memory");
+    if (!desc.arena || !file.bytes || !fields) stop("no memory");
     memset(desc.arena, 1, desc.arena_bytes);
     check(npuprof_init(&desc));
     npuprof_start(1);
@@ -325,12 +294,12 @@ int main(int argc, char **argv)
     const double after = resident_kib();
     csv_to_null();
 
-    const npuprof_sink memory = { to_memory, NULL };
-    memset(bytes, 0, byte_room);
+    const npuprof_sink memory = { bench_to_memory, &file };
+    memset(file.bytes, 0, file.room);
     check(npuprof_write_json(memory));
     read_fields();
     if (field_count != spans) stop("the trace is not whole");
-    value("json: bytes a span", "", (double)byte_count / (double)spans, 80);
+    value("json: bytes a span", "", (double)file.count / (double)spans, 80);
     if (before > 0) value("json: memory beyond the arena, KiB", "", after - before, 1024);
     else puts("note: no /proc/self/smaps_rollup, so no figure of memory");
     snprintf(path, sizeof path, "%s/npuprof-bench-%d.json", directory, (int)getpid());
@@ -338,10 +307,10 @@ int main(int argc, char **argv)
     unlink(path);
     measure("json: null / snprintf", 0.15, json_to_null, snprintf_json);
     measure("csv: null / snprintf", 0, csv_to_null, snprintf_csv);
-    byte_count = 0;
+    file.count = 0;
     check(npuprof_write_image(memory));
-    value("image: bytes a span", "", (double)byte_count / (double)spans, 6);
-    byte_count = spans * sizeof(npuprof_unit_);
+    value("image: bytes a span", "", (double)file.count / (double)spans, 6);
+    file.count = spans * sizeof(npuprof_unit_);
     snprintf(path, sizeof path, "%s/npuprof-bench-%d.npuprof", directory, (int)getpid());
     measure("image: file / write of raw units", 1.4, dump, write_at_once);
     write_at_once();
