@@ -25,23 +25,13 @@
 #define PORT_IRQ0 above
 #define PORT_IRQ1 never
 #include "port.h"
+#include "second_timer.h"
 
 enum { PERIOD = 1009, READINGS = 60000, SLACK = SLACK_OF_TIMER };
-#define REG(address) (*(volatile uint32_t *)(address))
 static volatile uint32_t wrong, ticks, aboves, pending_seen;
 static uint32_t offset;
 static uint8_t met[PERIOD];
 static uint32_t phases;
-
-static uint32_t timer_now(void)
-{
-#ifdef MICROBIT
-    REG(0x40008040) = 1;
-    return REG(0x40008540);
-#else
-    return 0xFFFFFFFF - REG(0x40002004);
-#endif
-}
 
 /* One reading between two of the other timer. The two count at different instants of a tick. That of the
    microbit loses a fraction of a tick at each reading: there the offset follows. */
@@ -86,14 +76,7 @@ int main(void)
     REG(0xE000ED20) = 0xC0000000;            /* SysTick: lowest */
     REG(0xE000E400) = 0x40;
     REG(0xE000E100) = 1;
-#ifdef MICROBIT
-    REG(0x40008508) = 3;
-    REG(0x40008510) = 0;
-    REG(0x40008000) = 1;
-#else
-    REG(0x40002000) = 0xFFFFFFFF;
-    REG(0x40002008) = 0x82;
-#endif
+    timer_start();
     npuprof_start(1);
     REG(0xE000E014) = PERIOD - 1;
     REG(0xE000E018) = 0;

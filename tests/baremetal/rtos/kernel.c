@@ -44,32 +44,9 @@ static volatile uint32_t kernel_locked;
 #define PORT_IRQ0 kernel_irq0
 #define PORT_IRQ1 kernel_irq1
 #include "../port.h"
+#include "../second_timer.h"
 
-#define REG(address) (*(volatile uint32_t *)(address))
 #define PEND_SWITCH() (REG(0xE000ED04) = 1u << 28)
-
-/* The other timer, of the same rate. */
-static void timer_start(void)
-{
-#ifdef MICROBIT
-    REG(0x40008508) = 3;                     /* 32 bits, prescaler 0, start */
-    REG(0x40008510) = 0;
-    REG(0x40008000) = 1;
-#else
-    REG(0x40002000) = 0xFFFFFFFF;
-    REG(0x40002008) = 0x82;
-#endif
-}
-
-static uint32_t timer_now(void)
-{
-#ifdef MICROBIT
-    REG(0x40008040) = 1;
-    return REG(0x40008540);
-#else
-    return 0xFFFFFFFF - REG(0x40002004);
-#endif
-}
 
 static uint32_t lock(void)
 {
