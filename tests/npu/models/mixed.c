@@ -46,24 +46,10 @@ static truth *truths;
 static uint32_t *of_channel[CHANNELS], next_of[CHANNELS];    /* serials by number */
 static uint32_t open_of[CHANNELS];
 static unsigned executed;                /* records that the device wrote */
-static bool powered_on = true;
 
 static struct { unsigned char bytes[BOX]; size_t used; uint32_t jobs[BOX / 4], job_count; } box[CHANNELS];
 static struct { unsigned char *memory; uint32_t written; } ring[CHANNELS];
 static unsigned char *bar;
-
-static bool is_on(void *user)
-{
-    (void)user;
-    return powered_on;
-}
-
-static uint64_t read_ticks(void *user)
-{
-    (void)user;
-    play_until(play.host + 20 + play_random(2000));
-    return play_ticks(play.host);
-}
 
 /* A place for a record of the channel. */
 static unsigned char *entry_of(unsigned channel, unsigned bytes)
@@ -126,7 +112,7 @@ static void gaudi_describe(npuprof_npu_desc *d)
 
 static void gaudi_show(uint64_t ticks)
 {
-    play_put(bar, GAUDI_CNTCR_OFFSET, 4, powered_on);
+    play_put(bar, GAUDI_CNTCR_OFFSET, 4, play_powered_on);
     play_put(bar, GAUDI_CNTCVL_OFFSET, 4, ticks & UINT32_MAX);
     play_put(bar, GAUDI_CNTCVU_OFFSET, 4, ticks >> 32);
 }
@@ -196,7 +182,7 @@ enum { MAIL_BYTES = 16, MAIL_HEAD = 64, MAIL_BITS = 24 };
 /* A mailbox of responses: number 2 | retval 2 | serial 4 | end 4, of 24 bits | duration 4 */
 static void mail_describe(npuprof_npu_desc *d)
 {
-    d->read_ticks = read_ticks;
+    d->read_ticks = play_read;
     d->counter.hz = is->hz;
     for (unsigned i = 0; i < CHANNELS; i++) {
         npuprof_npu_ring *const r = &rings[i];
@@ -228,7 +214,7 @@ enum { LAYER_BYTES = 16, LAYER_WHOLE = 3 };
 /* One queue of two cores: number 2 | core 1 | op 1 | serial 4 | start 4 | end 4; layers, and their job */
 static void layers_describe(npuprof_npu_desc *d)
 {
-    d->read_ticks = read_ticks;
+    d->read_ticks = play_read;
     d->counter.hz = is->hz;
     d->pe_count = CHANNELS;
     d->ring = (npuprof_npu_ring){
@@ -374,11 +360,11 @@ static void suspend(void)
 {
     play_until(play.host + 50000000);            /* all is done */
     if (play_random(2)) serve();
-    powered_on = false;
+    play_powered_on = false;
     play_until(play.host + 1000000 + play_random(UINT64_C(2000000000)));
     play.origin = play.host;
     play.start = play_random(100000);
-    powered_on = true;
+    play_powered_on = true;
     play_until(play.host + 10);
 }
 
@@ -530,7 +516,7 @@ static void world_of(const void *user)
     memset(&d, 0, sizeof d);
     is->describe(&d);
     d.name = is->name;
-    if (is->resets) d.is_on = is_on;
+    if (is->resets) d.is_on = play_is_on;
     play.show = is->show;
     play.ended_job = ended;
     npuprof_start(1);

@@ -175,6 +175,21 @@ CHECK_UNUSED_ static void play_until(uint64_t ns)
     if (play.show) play.show(play_ticks(play.host));
 }
 
+/* Of a description: is_on, and a read_ticks of up to 2 us. */
+static bool play_powered_on = true;
+CHECK_UNUSED_ static bool play_is_on(void *user)
+{
+    (void)user;
+    return play_powered_on;
+}
+
+CHECK_UNUSED_ static uint64_t play_read(void *user)
+{
+    (void)user;
+    play_until(play.host + 20 + play_random(2000));
+    return play_ticks(play.host);
+}
+
 CHECK_UNUSED_ static uint64_t play_now(void)
 {
     play_until(play.host + (play.step ? 1 + play_random(play.step) : 0));

@@ -6,20 +6,6 @@
 #include "npu/models/formats.h"
 
 static npuprof_npu npu;
-static bool powered_on = true;
-
-static uint64_t read_ticks(void *user)
-{
-    (void)user;
-    play_until(play.host + 20 + play_random(2000));
-    return play_ticks(play.host);
-}
-
-static bool is_on(void *user)
-{
-    (void)user;
-    return powered_on;
-}
 
 /* ---- Layouts that no description of examples/devices has: job 4 | start 4 | end or duration 4 */
 
@@ -91,11 +77,11 @@ static uint64_t gap_of(const world *w)
 
 static void suspend(void)
 {
-    powered_on = false;
+    play_powered_on = false;
     play_until(play.host + 1000000 + play_random(UINT64_C(2000000000)));
     play.origin = play.host;
     play.start = play_random(100000);
-    powered_on = true;
+    play_powered_on = true;
 }
 
 static void run_world(const world *w, truth *truths)
@@ -164,9 +150,9 @@ static void world_of(const void *user)
     play.start = 5000000;
     memset(&d, 0, sizeof d);
     d.name = "world";
-    d.read_ticks = read_ticks;
+    d.read_ticks = play_read;
     d.counter.hz = w->hz;
-    if (w->resets) d.is_on = is_on;
+    if (w->resets) d.is_on = play_is_on;
     w->format->describe(&d.ring);
     d.ring.feed = true;
     d.ring.ascending = w->ascending;
