@@ -176,20 +176,30 @@ static void npuprof_npu_drop_job_(npuprof_npu *npu, const npuprof_npu_job_ *job)
     if (!(flags & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_))) NPUPROF_ADD_(&npu->jobs_dropped_, 1u);
 }
 
+/* The oldest open submission that `fits`, if that is not NULL. NULL: there is none. */
+static npuprof_npu_job_ *npuprof_npu_oldest_job_(const npuprof_npu *npu,
+                                                 bool (*fits)(const npuprof_npu *npu,
+                                                              const npuprof_npu_job_ *job, uint64_t value),
+                                                 uint64_t value)
+{
+    npuprof_npu_job_ *oldest = NULL;
+    uint32_t ticket = 0;
+    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
+    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
+        const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
+        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_) continue;
+        if ((fits && !fits(npu, job, value)) || (oldest && !npuprof_npu_is_older_(its, ticket))) continue;
+        oldest = job;
+        ticket = its;
+    }
+    return oldest;
+}
+
 /* The oldest open submission, held and dropped. NULL: the oldest four are held by others right now. */
 static npuprof_npu_job_ *npuprof_npu_drop_oldest_job_(npuprof_npu *npu)
 {
     for (int i = 0; i < 4; i++) {
-        npuprof_npu_job_ *oldest = NULL;
-        uint32_t ticket = 0;
-        npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
-        for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
-            const uint32_t its = NPUPROF_LOAD_(&job->ticket);
-            if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_) continue;
-            if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
-            oldest = job;
-            ticket = its;
-        }
+        npuprof_npu_job_ *const oldest = npuprof_npu_oldest_job_(npu, NULL, 0);
         if (!oldest || !npuprof_npu_hold_job_(oldest, NPUPROF_NPU_JOB_OPEN_)) continue;
         npuprof_npu_drop_job_(npu, oldest);
         return oldest;

@@ -41,10 +41,12 @@ static uint64_t npuprof_npu_count_forgotten_(npuprof_npu *npu, uint64_t most)
     return forgotten;
 }
 
-/* Whether a job's number lies below `done`, as far as the index tells: modulo its period. */
-static bool npuprof_npu_is_progress_over_(const npuprof_npu *npu, uint64_t id, uint64_t done)
+/* Whether a job has a number, and that lies below `done`, as far as the index tells: modulo its period. */
+static bool npuprof_npu_is_progress_over_(const npuprof_npu *npu, const npuprof_npu_job_ *job, uint64_t done)
 {
     const npuprof_npu_progress *const p = &npu->desc_.progress;
+    if (!(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_)) return false;
+    const uint64_t id = NPUPROF_LOAD_(&job->id);
     const bool is_slot =
         p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
     if (is_slot) {
@@ -57,24 +59,6 @@ static bool npuprof_npu_is_progress_over_(const npuprof_npu *npu, uint64_t id, u
     return (last == UINT64_MAX ? behind : behind % (last + 1)) <= last / 2;
 }
 
-/* The oldest numbered submission that is over; NULL: there is none. */
-static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu *npu, uint64_t done)
-{
-    npuprof_npu_job_ *oldest = NULL;
-    uint32_t ticket = 0;
-    npuprof_npu_walk_ walk = npuprof_npu_walk_of_(npu, npu->used_);
-    for (npuprof_npu_job_ *job; (job = npuprof_npu_next_job_(&walk)) != NULL;) {
-        const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
-        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_ ||
-            !(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_) ||
-            !npuprof_npu_is_progress_over_(npu, NPUPROF_LOAD_(&job->id), done)) continue;
-        if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
-        oldest = job;
-        ticket = its;
-    }
-    return oldest;
-}
-
 /* Ends the numbered submissions that are over. */
 static void npuprof_npu_end_numbered_(npuprof_npu *npu, npuprof_npu_visit_ *d, uint64_t done)
 {
@@ -85,7 +69,7 @@ static void npuprof_npu_end_numbered_(npuprof_npu *npu, npuprof_npu_visit_ *d, u
     s.has_id = s.whole = true;
     s.id_mask = UINT64_MAX;
     for (bool first = true;; first = false) {
-        npuprof_npu_job_ *const job = npuprof_npu_oldest_over_(npu, done);
+        npuprof_npu_job_ *const job = npuprof_npu_oldest_job_(npu, npuprof_npu_is_progress_over_, done);
         if (!job || (first && !npuprof_npu_begin_pass_(npu, NULL, &pass, &d->result))) break;
         s.id = NPUPROF_LOAD_(&job->id);
         (void)npuprof_npu_take_submission_(npu, &s, &of);
