@@ -4763,7 +4763,7 @@ typedef struct npuprof_npu_rule_ {
 
     /* What is wrong with the bits of `field`; NULL: nothing. */
     const char *(*check)(const npuprof_npu_queue_ *q);
-    /* After how many entries the ring shows the same again, if none tells its number; 0: never. */
+    /* After how many entries the ring shows the same again, if none tells its number; NULL, or 0: never. */
     uint64_t (*period)(const npuprof_npu_queue_ *q);
     /* Finds out where a ring that was just opened is, `next`: what lies in it is older. */
     npuprof_result (*find)(npuprof_npu *npu, npuprof_npu_queue_ *q);
@@ -5008,7 +5008,7 @@ NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_qu
 /* Whether it may come round unseen, and a look at the entry before the next one costs no load of the BAR. */
 NPUPROF_OWN_ static bool npuprof_npu_may_come_round_(const npuprof_npu_queue_ *q)
 {
-    return q->is.memory && q->rule->period(q);
+    return q->is.memory && q->rule->period && q->rule->period(q);
 }
 
 /* Remembers the entry before the next one, as it is now. */
@@ -5142,13 +5142,6 @@ NPUPROF_OWN_ static bool npuprof_npu_copy_asked_(npuprof_npu *npu, npuprof_npu_q
         if (fate == NPUPROF_NPU_ENTRY_LAPPED_) break;
     }
     return reading->count != 0;
-}
-
-/* A rule by which no entry can look like one of another lap. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_no_period_(const npuprof_npu_queue_ *q)
-{
-    (void)q;
-    return 0;
 }
 /* ==== src/npu/host/ready_producer.h ======================================= >>npu/host/ready_producer ==== */
 
@@ -5672,7 +5665,7 @@ static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
     { NPUPROF_NPU_VALUES_, false, NULL, true, false, NULL, npuprof_npu_producer_period_,
       npuprof_npu_find_producer_, npuprof_npu_begin_producer_, npuprof_npu_copy_announced_, NULL, NULL },
     { NPUPROF_NPU_AT_VALID_, true, "and READY_VALID belong together: give both, or none", false, true,
-      npuprof_npu_check_valid_, npuprof_npu_no_period_, npuprof_npu_find_valid_, npuprof_npu_begin_valid_,
+      npuprof_npu_check_valid_, NULL, npuprof_npu_find_valid_, npuprof_npu_begin_valid_,
       npuprof_npu_copy_asked_, npuprof_npu_valid_is_there_, npuprof_npu_judge_valid_ },
     { NPUPROF_NPU_AT_PHASE_, true, "and READY_PHASE belong together: give both, or none", false, false,
       npuprof_npu_check_phase_, npuprof_npu_phase_period_, npuprof_npu_find_phase_, npuprof_npu_begin_phase_,
@@ -7337,8 +7330,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         /* Why those in the BAR: a look at the entry before costs loads there. Why those that somebody clears,
            too: that changes what is looked at. */
         const bool tells = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) && !npuprof_npu_sequence_period_(q);
-        if ((q->rule->is_cleared && !tells) ||
-            (!q->is.memory && q->rule->period(q)))
+        if ((q->rule->is_cleared && !tells) || (!q->is.memory && q->rule->period && q->rule->period(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;

@@ -40,7 +40,7 @@ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint
 /* Whether it may come round unseen, and a look at the entry before the next one costs no load of the BAR. */
 static bool npuprof_npu_may_come_round_(const npuprof_npu_queue_ *q)
 {
-    return q->is.memory && q->rule->period(q);
+    return q->is.memory && q->rule->period && q->rule->period(q);
 }
 
 /* Remembers the entry before the next one, as it is now. */

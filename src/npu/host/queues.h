@@ -331,8 +331,7 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         /* Why those in the BAR: a look at the entry before costs loads there. Why those that somebody clears,
            too: that changes what is looked at. */
         const bool tells = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) && !npuprof_npu_sequence_period_(q);
-        if ((q->rule->is_cleared && !tells) ||
-            (!q->is.memory && q->rule->period(q)))
+        if ((q->rule->is_cleared && !tells) || (!q->is.memory && q->rule->period && q->rule->period(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;

@@ -119,10 +119,3 @@ static bool npuprof_npu_copy_asked_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
     }
     return reading->count != 0;
 }
-
-/* A rule by which no entry can look like one of another lap. */
-static uint64_t npuprof_npu_no_period_(const npuprof_npu_queue_ *q)
-{
-    (void)q;
-    return 0;
-}

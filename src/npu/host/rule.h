@@ -39,7 +39,7 @@ typedef struct npuprof_npu_rule_ {
 
     /* What is wrong with the bits of `field`; NULL: nothing. */
     const char *(*check)(const npuprof_npu_queue_ *q);
-    /* After how many entries the ring shows the same again, if none tells its number; 0: never. */
+    /* After how many entries the ring shows the same again, if none tells its number; NULL, or 0: never. */
     uint64_t (*period)(const npuprof_npu_queue_ *q);
     /* Finds out where a ring that was just opened is, `next`: what lies in it is older. */
     npuprof_result (*find)(npuprof_npu *npu, npuprof_npu_queue_ *q);

@@ -17,7 +17,7 @@ static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
     { NPUPROF_NPU_VALUES_, false, NULL, true, false, NULL, npuprof_npu_producer_period_,
       npuprof_npu_find_producer_, npuprof_npu_begin_producer_, npuprof_npu_copy_announced_, NULL, NULL },
     { NPUPROF_NPU_AT_VALID_, true, "and READY_VALID belong together: give both, or none", false, true,
-      npuprof_npu_check_valid_, npuprof_npu_no_period_, npuprof_npu_find_valid_, npuprof_npu_begin_valid_,
+      npuprof_npu_check_valid_, NULL, npuprof_npu_find_valid_, npuprof_npu_begin_valid_,
       npuprof_npu_copy_asked_, npuprof_npu_valid_is_there_, npuprof_npu_judge_valid_ },
     { NPUPROF_NPU_AT_PHASE_, true, "and READY_PHASE belong together: give both, or none", false, false,
       npuprof_npu_check_phase_, npuprof_npu_phase_period_, npuprof_npu_find_phase_, npuprof_npu_begin_phase_,
