@@ -257,13 +257,22 @@ class ByHand(unittest.TestCase):
                 self.span(1, "Prepare", at, at + 600)
                 for k in range(3):
                     self.job(3 * n + k, at + 600 + k, 0, at + 610 + 100 * k, at + 708 + 100 * k)
-                if begin > 603:
-                    self.span(1, "Clean up", at + 603, at + begin)
+                self.span(1, "Clean up", at + 603, at + begin)
                 self.span(1, "Wait", at + begin, at + 914, kind="wait")
-            found = self.replay()
-            effect = found.effect(("device", None, Fraction(1, 2)))
-            self.assertEqual(found.facts.jobs.unmarked, begin == 709)
+            effect = self.replay().effect(("device", None, Fraction(1, 2)))
             self.assertEqual(bool(effect.assumed & {replay.JOB, replay.ORDER}), begin == 709, effect)
+
+    def test_a_wait_that_began_behind_the_end(self):
+        """An interrupt comes 40 behind a job's end. A wait from 5 to 40 behind it waits for it or works."""
+        at = then = 0
+        for n in range(40):
+            length = 100 if n % 2 else 50
+            self.job(n, at, 0, at + 5, at + 5 + length)
+            self.span(1, "Work", at + 1, at + 60)
+            self.span(1, "Wait", at + 60, at + 45 + length, kind="wait")
+            at, then = at + 45 + length, then + 45 + length / 2
+        low, high = self.replay().effect(("device", None, Fraction(1, 2))).window
+        self.assertTrue(20 < low < 22 and 100 * (at - then) / at < high + 1, (low, high))
 
     def test_one_wait_for_two_jobs(self):
         self.span(1, "Inference", 0, 100, kind="inference")

@@ -243,6 +243,11 @@ class Points:
             k = point[p].ref
             if k in jobs.slept:
                 self.own[p] = min(jobs.slept[k][2], self.stretch[p])
+        # An early wait that is over as soon behind the job's end as others may have taken nothing of its own.
+        sooner = {p for p in self.early if known and point[p].time - self.end_of[point[p].ref] <= known[-1]}
+        least = min((own[p] for p in self.early - sooner), default=0)
+        self.own_at_least = {p: 0 if p in sooner else ns if p in self.early else min(ns, least)
+                             for p, ns in self.own.items()}
         for p in self.early:
             # Why not more: the host did notice by then.
             k = point[p].ref

@@ -304,6 +304,7 @@ class Replay:
         if short and any(change[0] == "host" for change in changes):
             lags.notice |= dict.fromkeys(self.points.early, 0)
         if short and (self.working or any(change[0] == "device" for change in changes)):
+            lags.own = dict(self.points.own_at_least)
             # Why: a thread that finds less to wait for may be woken as soon as it ever was.
             floor = low(lags.notice.values())
             lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
