@@ -3473,22 +3473,22 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_told_(npuprof_npu *npu, cons
     return npuprof_npu_keep_reads_(npu, told, true);
 }
 
-/* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. unit: the counter may have shown so many ticks more than that when it
-   began. False: it cannot have lasted that long, and says nothing. */
-NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
-                                     uint64_t seen, uint64_t unit)
+/* A job of a device whose counter nobody reads: it ran from job->device_ticks to `end` of that epoch, was
+   submitted at or after host_before, and was over at host_after. unit: the counter may have shown so many
+   ticks more than that when it began. False: it cannot have lasted that long, and says nothing. Nor does one
+   of another epoch. */
+NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint32_t epoch, const npuprof_anchor_ *job,
+                                     uint64_t end, uint64_t unit)
 {
-    npuprof_anchor_ a;
+    npuprof_anchor_ a = *job;
     if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
-    const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, start)).min;
-    a.device_ticks = start;
-    a.host_before = npuprof_saturating_sub_(submitted, npuprof_npu_host_range_(npu, unit).max);
-    a.host_after = npuprof_saturating_sub_(seen, least);
-    const bool good = start <= end && a.host_before <= a.host_after;
-    if (good) {
+    const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, a.device_ticks)).min;
+    a.host_before = npuprof_saturating_sub_(a.host_before, npuprof_npu_host_range_(npu, unit).max);
+    a.host_after = npuprof_saturating_sub_(a.host_after, least);
+    const bool good = a.device_ticks <= end && a.host_before <= a.host_after;
+    if (good && epoch == npu->epoch_) {
         (void)npuprof_npu_narrow_(npu, &a);
-        a.host_after = seen;
+        a.host_after = job->host_after;
         npuprof_npu_weigh_read_(npu, &a);
         a.device_ticks = end;
         (void)npuprof_npu_keep_told_(npu, &a);
@@ -6284,14 +6284,16 @@ NPUPROF_OWN_ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, npuprof_
 {
     const npuprof_npu_now_ *const now = &e->pass->now;
     const uint64_t almost = npuprof_saturating_add_(e->t.start, now->allowance);
-    const bool later = e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
+    const bool later = now->known && e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
     const bool is_since = npuprof_max_(e->of->submitted, e->pass->units.aged) >= now->old_epoch_host;
     const bool old = npuprof_npu_fits_old_epoch_(e, e->t.end, is_since);
     if (npuprof_npu_is_of_epoch_(e) || (is_since && !old)) {
         if (later) return NPUPROF_RECORDS_STAMPS;
     } else {
-        /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
-        if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
+        /* Why: of a counter that may stand, of two resets, or without the time now, nobody knows where the
+           epoch before ended, or where this one is. */
+        if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || !now->known || (!later && old))
+            return NPUPROF_RECORDS_EPOCH;
         if (later && !old) return NPUPROF_RECORDS_STAMPS;
         if (later) e->t.epoch--;
     }
@@ -6319,7 +6321,7 @@ NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, npuprof_npu_e
             return NPUPROF_RECORDS_STAMPS;
         t->start = t->end;
     }
-    if (t->flags & NPUPROF_STAMP_HOST || !e->pass->now.known) return NPUPROF_NPU_PLACED_;
+    if (t->flags & NPUPROF_STAMP_HOST || (!e->pass->now.known && !t->epoch)) return NPUPROF_NPU_PLACED_;
     return npuprof_npu_find_epoch_(npu, e);
 }
 
@@ -6636,8 +6638,9 @@ NPUPROF_OWN_ static void npuprof_npu_finish_span_(npuprof_npu *npu, const npupro
     if (of->known && of->link.ticks && !(e->t.flags & NPUPROF_STAMP_HOST)) {
         const uint64_t doubt = npuprof_mul_div_(e->t.doubt_ns, npu->second_, 1000000000, true);
         const uint64_t unit = npuprof_npu_is_scaled_(ring) ? npuprof_npu_unit_(ring) : 0;
-        npuprof_npu_bracket_job_(npu, e->t.start, e->t.end, npuprof_saturating_sub_(of->link.ticks, doubt),
-                                 e->pass->now.host + doubt, unit);
+        const npuprof_anchor_ job = { e->t.start, npuprof_saturating_sub_(of->link.ticks, doubt),
+                                      e->pass->now.host + doubt };
+        npuprof_npu_bracket_job_(npu, e->t.epoch, &job, e->t.end, unit);
     }
     if (ring->execution_op && npuprof_npu_is_whole_(ring, e->r->v[NPUPROF_NPU_AT_OP_])) {
         const npuprof_npu_lookup_ whole = npuprof_npu_lookup_of_(npu, e);
@@ -7708,9 +7711,11 @@ NPUPROF_OWN_ static int npuprof_npu_device_times_(npuprof_npu *npu, const npupro
     d->flags = NPUPROF_STAMP_DEVICE;
     d->start = r->start;
     d->end = r->end;
+    d->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    const npuprof_anchor_ job = { r->start, of->link.ticks, r->seen };
     /* Why in this order: what is not possible must not teach the clock. */
     bool good = npuprof_npu_are_possible_(npu, r->start, r->end);
-    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen, 0);
+    if (good && of->known) good = npuprof_npu_bracket_job_(npu, d->epoch, &job, r->end, 0);
     d->epoch = NPUPROF_LOAD_(&npu->epoch_);
     if (!good) return NPUPROF_RECORDS_STAMPS;
     /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */

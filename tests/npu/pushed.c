@@ -477,6 +477,49 @@ static void reset_shows_more(void)
     CHECK(compare(written(), 0, &worst) > DEVICES * 10);
 }
 
+/* A record of the run before the reset comes behind the first anchor of the next run. It is drawn in its own
+   run and tells nothing of this one; where no rate tells the runs apart, it is lost, and counted.
+   job 8 | start 8 | end 8 | begin 8 | end 8 */
+static void reset_before_its_record(unsigned anchors)
+{
+    npuprof_npu_desc desc = pushed_desc(0);
+    unsigned char entry[40];
+    desc.ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = 40, .job = AT(0, 8, 0, 0),
+                                    .start = AT(8, 8, 0, 0), .end = AT(16, 8, 0, 0),
+                                    .args = { { AT(24, 8, 0, 0), "begin" }, { AT(32, 8, 0, 0), "end" } } };
+    begin();
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < anchors; i++) {
+        sim_advance(10000000);
+        CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_OK);
+    }
+    WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 1));
+    const uint64_t from = sim.host + 1000, to = from + 20000;
+    const uint64_t words[5] = { 1, ticks_at(from), ticks_at(to), from, to };
+    for (unsigned i = 0; i < 5; i++) put(entry + 8 * i, 8, words[i]);
+    truth.zero = 0;
+    truth.at = sim.host = to + 1000;
+    sim_advance(1000000);
+    CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_ERR_NPU_RESET);
+    sim_advance(1000);
+    (void)npuprof_npu_feed(&npu, 0, entry, sizeof entry);
+    for (unsigned i = 0; i < 4; i++) {
+        sim_advance(10000000);
+        CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_OK);
+    }
+    json_node *t = closed();
+    int64_t worst;
+    CHECK_UINT(compare(t, 0, &worst), anchors > 1);
+    CHECK_INT(said(t, "resets"), 1);
+    CHECK_INT(records(t, "lost_epoch"), anchors == 1);
+}
+
+static void reset_with_a_rate(void) { reset_before_its_record(4); }
+static void reset_without_a_rate(void) { reset_before_its_record(1); }
+
 /* No anchor for so long that nobody can tell how often the counter came round: the next one is none of what
    was before, and moves no job there. */
 static void silent_for_periods(void)
@@ -513,5 +556,5 @@ static void silent_for_periods(void)
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
            CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(coarse_stamps),
            CASE(old_stamp), CASE(stands_unannounced), CASE(stands_beneath_jobs),
-           CASE(reset_shows_more),
+           CASE(reset_shows_more), CASE(reset_with_a_rate), CASE(reset_without_a_rate),
            CASE(silent_for_periods))

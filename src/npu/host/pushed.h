@@ -108,22 +108,22 @@ static npuprof_result npuprof_npu_keep_told_(npuprof_npu *npu, const npuprof_anc
     return npuprof_npu_keep_reads_(npu, told, true);
 }
 
-/* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. unit: the counter may have shown so many ticks more than that when it
-   began. False: it cannot have lasted that long, and says nothing. */
-static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
-                                     uint64_t seen, uint64_t unit)
+/* A job of a device whose counter nobody reads: it ran from job->device_ticks to `end` of that epoch, was
+   submitted at or after host_before, and was over at host_after. unit: the counter may have shown so many
+   ticks more than that when it began. False: it cannot have lasted that long, and says nothing. Nor does one
+   of another epoch. */
+static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint32_t epoch, const npuprof_anchor_ *job,
+                                     uint64_t end, uint64_t unit)
 {
-    npuprof_anchor_ a;
+    npuprof_anchor_ a = *job;
     if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
-    const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, start)).min;
-    a.device_ticks = start;
-    a.host_before = npuprof_saturating_sub_(submitted, npuprof_npu_host_range_(npu, unit).max);
-    a.host_after = npuprof_saturating_sub_(seen, least);
-    const bool good = start <= end && a.host_before <= a.host_after;
-    if (good) {
+    const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, a.device_ticks)).min;
+    a.host_before = npuprof_saturating_sub_(a.host_before, npuprof_npu_host_range_(npu, unit).max);
+    a.host_after = npuprof_saturating_sub_(a.host_after, least);
+    const bool good = a.device_ticks <= end && a.host_before <= a.host_after;
+    if (good && epoch == npu->epoch_) {
         (void)npuprof_npu_narrow_(npu, &a);
-        a.host_after = seen;
+        a.host_after = job->host_after;
         npuprof_npu_weigh_read_(npu, &a);
         a.device_ticks = end;
         (void)npuprof_npu_keep_told_(npu, &a);

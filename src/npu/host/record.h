@@ -145,8 +145,9 @@ static void npuprof_npu_finish_span_(npuprof_npu *npu, const npuprof_npu_entry_ 
     if (of->known && of->link.ticks && !(e->t.flags & NPUPROF_STAMP_HOST)) {
         const uint64_t doubt = npuprof_mul_div_(e->t.doubt_ns, npu->second_, 1000000000, true);
         const uint64_t unit = npuprof_npu_is_scaled_(ring) ? npuprof_npu_unit_(ring) : 0;
-        npuprof_npu_bracket_job_(npu, e->t.start, e->t.end, npuprof_saturating_sub_(of->link.ticks, doubt),
-                                 e->pass->now.host + doubt, unit);
+        const npuprof_anchor_ job = { e->t.start, npuprof_saturating_sub_(of->link.ticks, doubt),
+                                      e->pass->now.host + doubt };
+        npuprof_npu_bracket_job_(npu, e->t.epoch, &job, e->t.end, unit);
     }
     if (ring->execution_op && npuprof_npu_is_whole_(ring, e->r->v[NPUPROF_NPU_AT_OP_])) {
         const npuprof_npu_lookup_ whole = npuprof_npu_lookup_of_(npu, e);

@@ -301,14 +301,16 @@ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, npuprof_npu_entry_ *e
 {
     const npuprof_npu_now_ *const now = &e->pass->now;
     const uint64_t almost = npuprof_saturating_add_(e->t.start, now->allowance);
-    const bool later = e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
+    const bool later = now->known && e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
     const bool is_since = npuprof_max_(e->of->submitted, e->pass->units.aged) >= now->old_epoch_host;
     const bool old = npuprof_npu_fits_old_epoch_(e, e->t.end, is_since);
     if (npuprof_npu_is_of_epoch_(e) || (is_since && !old)) {
         if (later) return NPUPROF_RECORDS_STAMPS;
     } else {
-        /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
-        if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
+        /* Why: of a counter that may stand, of two resets, or without the time now, nobody knows where the
+           epoch before ended, or where this one is. */
+        if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || !now->known || (!later && old))
+            return NPUPROF_RECORDS_EPOCH;
         if (later && !old) return NPUPROF_RECORDS_STAMPS;
         if (later) e->t.epoch--;
     }
@@ -336,7 +338,7 @@ static int npuprof_npu_place_(const npuprof_npu *npu, npuprof_npu_entry_ *e)
             return NPUPROF_RECORDS_STAMPS;
         t->start = t->end;
     }
-    if (t->flags & NPUPROF_STAMP_HOST || !e->pass->now.known) return NPUPROF_NPU_PLACED_;
+    if (t->flags & NPUPROF_STAMP_HOST || (!e->pass->now.known && !t->epoch)) return NPUPROF_NPU_PLACED_;
     return npuprof_npu_find_epoch_(npu, e);
 }
 
