@@ -1988,15 +1988,15 @@ NPUPROF_OWN_ static void npuprof_npu_copy_text_(char *to, size_t capacity, const
 }
 
 /* Whether a read lies outside of what the anchors predict: the rate has changed. The next anchors then come
-   as quickly as after open. Why not within a millisecond of the last anchor: the device's clock may be worse
-   than max_rate_ppm says. */
+   as quickly as after open. Why not within a millisecond of the last change: the device's clock may be worse
+   than max_rate_ppm says, and so few reads behind a change prove no rate (E2 in clock/evidence.h). */
 NPUPROF_OWN_ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
     const uint64_t min = npuprof_saturating_sub_(sample->host_before, last->host_after);
     const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
-    if (min < npu->second_ / 1000) return false;
+    if (npuprof_saturating_sub_(sample->host_before, npu->first_anchor_) < npu->second_ / 1000) return false;
     const npuprof_npu_range_ r =
         npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_,
                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
@@ -5807,6 +5807,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
         const uint64_t width = npuprof_anchor_width_(&sample);
         now->known = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
         if (!npuprof_npu_predict_(npu, 0, width + npu->second_ / 1000000 + 1, &min, &max)) max = 0;
+        /* Why before the records are drawn: a reader of the trace has nothing but anchors. */
+        if (result == NPUPROF_OK && !npuprof_npu_is_pushed_(npu) && npuprof_npu_rate_changed_(npu, &sample)) {
+            (void)npuprof_npu_keep_reads_(npu, &sample, true);
+            (void)npuprof_npu_put_anchor_(npu, &sample, true);
+        }
     }
     if (npuprof_npu_predict_(npu, 0, npu->second_, &min, &now->per_second)) now->per_second++;
     else now->per_second = 0;

@@ -219,15 +219,15 @@ static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
 }
 
 /* Whether a read lies outside of what the anchors predict: the rate has changed. The next anchors then come
-   as quickly as after open. Why not within a millisecond of the last anchor: the device's clock may be worse
-   than max_rate_ppm says. */
+   as quickly as after open. Why not within a millisecond of the last change: the device's clock may be worse
+   than max_rate_ppm says, and so few reads behind a change prove no rate (E2 in clock/evidence.h). */
 static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
     const uint64_t min = npuprof_saturating_sub_(sample->host_before, last->host_after);
     const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
-    if (min < npu->second_ / 1000) return false;
+    if (npuprof_saturating_sub_(sample->host_before, npu->first_anchor_) < npu->second_ / 1000) return false;
     const npuprof_npu_range_ r =
         npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_,
                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));

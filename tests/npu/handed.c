@@ -117,6 +117,32 @@ static void late_wrapped_and_reset(void)
     npuprof_npu_close(&npu);
 }
 
+/* The rate changes soon after an anchor, and a record of then is read at once: no anchor was due. */
+static void rate_just_changed(void)
+{
+    npuprof_npu_desc desc = sim_desc();
+    desc.ring = sim_ring();
+    open_npu(&desc);
+    for (int i = 0; i < 10; i++) sim_sync(10000000);
+    sim.start = sim_truth();
+    sim.origin = sim.host;
+    sim.hz -= sim.hz / 16;
+    for (unsigned i = 0; i < 4; i++) {
+        sim_advance(100000);
+        const uint64_t start = sim_truth(), start_host = sim.host;
+        sim_advance(100000);
+        const uint64_t end_host = sim.host;
+        sim_record(i, start, sim_truth());
+        sim_advance(1000);
+        read_devices();
+        CHECK_UINT(got.count, 1);
+        CHECK(is_right(got.span[0].start_ns, got.span[0].error_ns, start_host));
+        CHECK(is_right(got.span[0].end_ns, got.span[0].error_ns, end_host));
+    }
+    npuprof_npu_close(&npu);
+    sim.hz = 25000000;
+}
+
 /* Two devices, one of them with a clock that is known worse; instants and values; times of the host. */
 static void two_devices(void)
 {
@@ -211,5 +237,5 @@ static void each_anchor_once(void)
     npuprof_npu_close(&npu);
 }
 
-CHECK_MAIN(CASE(drained_by_the_read), CASE(late_wrapped_and_reset), CASE(two_devices), CASE(no_anchor),
-           CASE(each_anchor_once))
+CHECK_MAIN(CASE(drained_by_the_read), CASE(rate_just_changed), CASE(late_wrapped_and_reset),
+           CASE(two_devices), CASE(no_anchor), CASE(each_anchor_once))

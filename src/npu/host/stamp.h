@@ -5,6 +5,7 @@
 #include "../types.h"
 #include "../mmio.h"
 #include "../clock.h"
+#include "../anchors.h"
 #include "format.h"
 
 /* The clocks when a pass over records began: the host's, the device's, and both in the unit of a queue's
@@ -91,6 +92,11 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
         const uint64_t width = npuprof_anchor_width_(&sample);
         now->known = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
         if (!npuprof_npu_predict_(npu, 0, width + npu->second_ / 1000000 + 1, &min, &max)) max = 0;
+        /* Why before the records are drawn: a reader of the trace has nothing but anchors. */
+        if (result == NPUPROF_OK && !npuprof_npu_is_pushed_(npu) && npuprof_npu_rate_changed_(npu, &sample)) {
+            (void)npuprof_npu_keep_reads_(npu, &sample, true);
+            (void)npuprof_npu_put_anchor_(npu, &sample, true);
+        }
     }
     if (npuprof_npu_predict_(npu, 0, npu->second_, &min, &now->per_second)) now->per_second++;
     else now->per_second = 0;
