@@ -22,8 +22,9 @@
          point of that epoch lies earlier by the width of its read. The gap around it is open: two changes of
          rate look the same.
      E5  Where reads are wide, as they are with a lag, a clock that took a step may have taken others, which
-         hide in that: each point of that epoch lies outwards by the width of its read. So do the newest 6
-         reads of a counter that may be read late: a step behind them has not been seen yet.
+         hide in that: each point of that epoch lies outwards by the width of its read. So do the newest
+         reads of a counter that may be read late, all that the next one will be held against: a step among
+         them or behind them may not have been seen yet.
      E6  Of a clock whose epochs end because it stood or changed its rate (is_unsteady), each epoch is one
          between steps (E2, E5), and all before its first point and behind its last one is open. */
 
@@ -148,8 +149,7 @@ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
     e->recent_count += e->in_a_row != 0;   /* the newest one that was left out is there still */
     if (!npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
     e->doubted = UINT64_MAX;
-    if (e->rate.may_be_late && e->recent_count)
-        e->doubted = e->recent[npuprof_saturating_sub_(e->recent_count, NPUPROF_MAP_READS_)].upper;
+    if (e->rate.may_be_late && e->recent_count) e->doubted = e->recent->upper;
     if (!e->steps && !e->rate.is_unsteady) return;
     if (e->rate.may_be_late || e->rate.is_unsteady) e->doubted = 0;
     if (!e->ranges) e->ranges++;
