@@ -15082,10 +15082,14 @@ NPUPROF_OWN_ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x
     if (npuprof_map_ticks_at_(&m->point[i], side) > x) i = 0;
     while (i + 1 < m->count && npuprof_map_ticks_at_(&m->point[i + 1], side) <= x) i++;
     m->at[side] = i;
-    if (by_order || !npuprof_map_steady_(m, side, i, x, &v))
-        return npuprof_map_by_order_(m, side, i, x, host);
-    *host = npuprof_map_outwards_(npuprof_map_host_at_(&m->point[i], side), v, side);
-    return true;
+    if (!by_order && npuprof_map_steady_(m, side, i, x, &v)) {
+        const uint64_t at = npuprof_map_outwards_(npuprof_map_host_at_(&m->point[i], side), v, side);
+        if (at && at != UINT64_MAX) {
+            *host = at;
+            return true;
+        }                                  /* the reads leave any rate */
+    }
+    return npuprof_map_by_order_(m, side, i, x, host);
 }
 
 /* What a device's stamp says, in units of so many device ticks. It was taken between two host ticks; 0 and

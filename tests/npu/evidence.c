@@ -193,6 +193,16 @@ static void late_so_far(void)
     }
 }
 
+/* Two reads within a tick leave any rate: nothing bounds what lies far behind them. */
+static void any_rate(void)
+{
+    const uint64_t next = SECOND + 900000;
+    const npuprof_anchor_ read[2] = { { 1000, SECOND, SECOND + 10 }, { 1001, next, next + 10 } };
+    const npuprof_map_reads_ r = { read, 2, NULL, 0, { SECOND, SECOND, 0, 2000, false, false } };
+    uint64_t host, error;
+    CHECK(!npuprof_map_ticks_(&r, 21000, &host, &error));
+}
+
 /* ---- A clock that changes its rate, read by a counter that may show its value late */
 
 enum { PIECES = 5, READS = 56 };
@@ -274,5 +284,5 @@ static void changes_within_the_lag(void)
 }
 
 CHECK_MAIN(CASE(one_step), CASE(two_near), CASE(few_at_the_ends), CASE(last_read),
-           CASE(many_steps), CASE(late), CASE(late_so_far),
+           CASE(many_steps), CASE(late), CASE(late_so_far), CASE(any_rate),
            CASE(changes_beneath_the_lag), CASE(changes_within_the_lag))
