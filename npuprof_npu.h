@@ -1853,6 +1853,13 @@ NPUPROF_OWN_ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note
     if (npu->number_) npuprof_device_note_(npu->number_, note, add);
 }
 
+/* An epoch ends because the clock stood, or its rate changed, and nobody knows when. */
+NPUPROF_OWN_ static void npuprof_npu_set_unsteady_(npuprof_npu *npu)
+{
+    NPUPROF_STORE_(&npu->is_unsteady_, true);
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_UNSTEADY_);
+}
+
 /* Stores an anchor of this epoch in the arena. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
@@ -2112,6 +2119,8 @@ NPUPROF_OWN_ static inline bool npuprof_npu_rate_changed_(npuprof_npu *npu, cons
     (void)npu, (void)sample;
     return false;
 }
+
+NPUPROF_OWN_ static inline void npuprof_npu_set_unsteady_(npuprof_npu *npu) { (void)npu; }
 
 /* Adds to one of the device's tallies, NPUPROF_NOTE_*. Wraps are not noted: the host sees them in the ticks.
    */
@@ -2413,7 +2422,7 @@ NPUPROF_OWN_ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const
     const uint64_t mask = npuprof_npu_mask_(bits);
     uint64_t second_min, second_max;
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
-    if (npuprof_npu_may_stand_(npu) && !delta) return true;
+    if (!delta) return true;             /* it stands */
     if (delta > mask / 2 || max > mask / 16) return false;
     if (npuprof_npu_may_stand_(npu))
         return delta > max && raw->value > (npu->last_.device_ticks & mask);
@@ -2605,6 +2614,21 @@ NPUPROF_OWN_ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
     return true;
 }
 
+/* Whether a value is ahead of the last one, but by less than predicted: the counter stood or was slowed, as
+   far as anybody can tell. */
+NPUPROF_OWN_ static inline bool npuprof_npu_fell_behind_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+{
+#ifndef NPUPROF_FREESTANDING
+    const uint64_t mask = npuprof_npu_mask_(npu->desc_.counter.bits);
+    const uint64_t delta = (raw->value - npu->last_.device_ticks) & mask;
+    uint64_t min, max;
+    return npu->has_last_ && !npuprof_npu_may_stand_(npu) &&
+           npuprof_npu_predict_since_(npu, raw->before, raw->after, &min, &max) && delta < min;
+#else
+    return (void)npu, (void)raw, false;
+#endif
+}
+
 /* Loads the low word of a split counter where that alone tells the time. False: it does not.
    Why only where it cannot have come round: the first rate may be that of a counter that stood and then
    caught up, many times the true one. */
@@ -2696,6 +2720,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, np
         return npuprof_npu_stands_still_(npu, &raw);
     }
     if (result != NPUPROF_OK) {
+        if (npuprof_npu_fell_behind_(npu, &raw)) npuprof_npu_set_unsteady_(npu);
         npuprof_npu_new_epoch_(npu, result);
     } else if (npu->has_last_ && bits < 64) {
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
@@ -3425,8 +3450,7 @@ NPUPROF_OWN_ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, c
    when. If that is a later tick, the bracket is the epoch's, too, and a reader finds the gap open. */
 NPUPROF_OWN_ static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, const npuprof_anchor_ *given)
 {
-    NPUPROF_STORE_(&npu->is_unsteady_, true);
-    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_UNSTEADY_);
+    npuprof_npu_set_unsteady_(npu);
     if (given->device_ticks <= npu->last_.device_ticks) return;
     (void)npuprof_npu_keep_reads_(npu, NULL, false);
     (void)npuprof_npu_put_anchor_(npu, given, false);

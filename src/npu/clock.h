@@ -100,7 +100,7 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
     const uint64_t mask = npuprof_npu_mask_(bits);
     uint64_t second_min, second_max;
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
-    if (npuprof_npu_may_stand_(npu) && !delta) return true;
+    if (!delta) return true;             /* it stands */
     if (delta > mask / 2 || max > mask / 16) return false;
     if (npuprof_npu_may_stand_(npu))
         return delta > max && raw->value > (npu->last_.device_ticks & mask);
@@ -292,6 +292,21 @@ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
     return true;
 }
 
+/* Whether a value is ahead of the last one, but by less than predicted: the counter stood or was slowed, as
+   far as anybody can tell. */
+static inline bool npuprof_npu_fell_behind_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+{
+#ifndef NPUPROF_FREESTANDING
+    const uint64_t mask = npuprof_npu_mask_(npu->desc_.counter.bits);
+    const uint64_t delta = (raw->value - npu->last_.device_ticks) & mask;
+    uint64_t min, max;
+    return npu->has_last_ && !npuprof_npu_may_stand_(npu) &&
+           npuprof_npu_predict_since_(npu, raw->before, raw->after, &min, &max) && delta < min;
+#else
+    return (void)npu, (void)raw, false;
+#endif
+}
+
 /* Loads the low word of a split counter where that alone tells the time. False: it does not.
    Why only where it cannot have come round: the first rate may be that of a counter that stood and then
    caught up, many times the true one. */
@@ -383,6 +398,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
         return npuprof_npu_stands_still_(npu, &raw);
     }
     if (result != NPUPROF_OK) {
+        if (npuprof_npu_fell_behind_(npu, &raw)) npuprof_npu_set_unsteady_(npu);
         npuprof_npu_new_epoch_(npu, result);
     } else if (npu->has_last_ && bits < 64) {
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);

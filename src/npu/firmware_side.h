@@ -112,6 +112,8 @@ static inline bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anc
     return false;
 }
 
+static inline void npuprof_npu_set_unsteady_(npuprof_npu *npu) { (void)npu; }
+
 /* Adds to one of the device's tallies, NPUPROF_NOTE_*. Wraps are not noted: the host sees them in the ticks.
    */
 static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)

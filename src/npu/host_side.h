@@ -84,6 +84,13 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
     if (npu->number_) npuprof_device_note_(npu->number_, note, add);
 }
 
+/* An epoch ends because the clock stood, or its rate changed, and nobody knows when. */
+static void npuprof_npu_set_unsteady_(npuprof_npu *npu)
+{
+    NPUPROF_STORE_(&npu->is_unsteady_, true);
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_UNSTEADY_);
+}
+
 /* Stores an anchor of this epoch in the arena. */
 static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {

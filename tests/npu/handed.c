@@ -117,16 +117,21 @@ static void late_wrapped_and_reset(void)
     npuprof_npu_close(&npu);
 }
 
+static void change_rate(uint64_t hz)
+{
+    sim.start = sim_truth();
+    sim.origin = sim.host;
+    sim.hz = hz;
+}
+
 /* The rate changes soon after an anchor, and a record of then is read at once: no anchor was due. */
-static void rate_just_changed(void)
+static void rate_changes_behind(unsigned syncs)
 {
     npuprof_npu_desc desc = sim_desc();
     desc.ring = sim_ring();
     open_npu(&desc);
-    for (int i = 0; i < 10; i++) sim_sync(10000000);
-    sim.start = sim_truth();
-    sim.origin = sim.host;
-    sim.hz -= sim.hz / 16;
+    for (unsigned i = 0; i < syncs; i++) sim_sync(syncs * syncs * 10000);
+    change_rate(sim.hz - sim.hz / 16);
     for (unsigned i = 0; i < 4; i++) {
         sim_advance(100000);
         const uint64_t start = sim_truth(), start_host = sim.host;
@@ -140,6 +145,41 @@ static void rate_just_changed(void)
         CHECK(is_right(got.span[0].end_ns, got.span[0].error_ns, end_host));
     }
     npuprof_npu_close(&npu);
+    sim.hz = 25000000;
+}
+
+static void rate_just_changed(void) { rate_changes_behind(10); }
+
+/* A narrow counter stands, and nobody says so: what it shows again is no reset. Where it goes on an epoch
+   begins, and what was stamped meanwhile is not placed by the rate before or behind. */
+static void stands_unannounced(void)
+{
+    uint64_t ticks;
+    sim.bits = 32;
+    sim.hz = 1900000000;
+    open_sim();
+    for (int i = 0; i < 20; i++) sim_sync(10000000);
+    const uint64_t stood = sim_truth();
+    change_rate(0);
+    for (int i = 0; i < 2; i++) {
+        sim_advance(300000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), i ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_ERR_NPU_RESET);
+    }
+    CHECK_UINT(npu.epoch_, 1);
+    const uint64_t host = sim.host;
+    npuprof_npu_span(&npu, 1, "meanwhile", "NPU", stood, stood, PROF_NO_ARGS);
+    sim_advance(300000000);
+    change_rate(1900000000);
+    for (int i = 0; i < 20; i++) {
+        sim_advance(10000000);
+        (void)npuprof_npu_sync(&npu);
+    }
+    read_devices();
+    CHECK_UINT(got.count, 1);
+    CHECK(got.span[0].flags & NPUPROF_READ_NO_TIME ||
+          is_right(got.span[0].start_ns, got.span[0].error_ns, host));
+    npuprof_npu_close(&npu);
+    sim.bits = 64;
     sim.hz = 25000000;
 }
 
@@ -237,5 +277,5 @@ static void each_anchor_once(void)
     npuprof_npu_close(&npu);
 }
 
-CHECK_MAIN(CASE(drained_by_the_read), CASE(rate_just_changed), CASE(late_wrapped_and_reset),
-           CASE(two_devices), CASE(no_anchor), CASE(each_anchor_once))
+CHECK_MAIN(CASE(drained_by_the_read), CASE(rate_just_changed), CASE(stands_unannounced), CASE(late_wrapped_and_reset), CASE(two_devices), CASE(no_anchor),
+           CASE(each_anchor_once))

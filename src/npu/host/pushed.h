@@ -60,8 +60,7 @@ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_
    when. If that is a later tick, the bracket is the epoch's, too, and a reader finds the gap open. */
 static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, const npuprof_anchor_ *given)
 {
-    NPUPROF_STORE_(&npu->is_unsteady_, true);
-    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_UNSTEADY_);
+    npuprof_npu_set_unsteady_(npu);
     if (given->device_ticks <= npu->last_.device_ticks) return;
     (void)npuprof_npu_keep_reads_(npu, NULL, false);
     (void)npuprof_npu_put_anchor_(npu, given, false);
