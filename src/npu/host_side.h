@@ -234,11 +234,11 @@ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *s
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
     const uint64_t min = npuprof_saturating_sub_(sample->host_before, last->host_after);
     const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
-    if (npuprof_saturating_sub_(sample->host_before, npu->first_anchor_) < npu->second_ / 1000) return false;
+    if (npuprof_saturating_sub_(sample->host_before, npu->changed_) < npu->second_ / 1000) return false;
     const npuprof_npu_range_ r =
         npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_,
                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
     if (r.max >= min && r.min <= max) return false;
-    npu->first_anchor_ = sample->host_after;
+    npu->first_anchor_ = npu->changed_ = sample->host_after;
     return true;
 }

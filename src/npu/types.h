@@ -249,6 +249,7 @@ typedef struct npuprof_npu {
     /* of all reads since the last anchor: which bounds device time best from above, and from below */
     npuprof_anchor_ best_upper_, best_lower_;
     bool has_best_;
+    uint64_t changed_;                   /* host ticks when the rate was last seen to change */
 #endif
     uint64_t first_anchor_;              /* host ticks from which the age of the trace counts */
     uint64_t anchor_interval_;           /* NPUPROF_NPU_DIVIDES_ 0: host ticks from the last anchor to the

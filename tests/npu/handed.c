@@ -149,6 +149,7 @@ static void rate_changes_behind(unsigned syncs)
 }
 
 static void rate_just_changed(void) { rate_changes_behind(10); }
+static void rate_changes_at_once(void) { rate_changes_behind(2); }
 
 /* A narrow counter stands, and nobody says so: what it shows again is no reset. Where it goes on an epoch
    begins, and what was stamped meanwhile is not placed by the rate before or behind. */
@@ -277,5 +278,6 @@ static void each_anchor_once(void)
     npuprof_npu_close(&npu);
 }
 
-CHECK_MAIN(CASE(drained_by_the_read), CASE(rate_just_changed), CASE(stands_unannounced), CASE(late_wrapped_and_reset), CASE(two_devices), CASE(no_anchor),
+CHECK_MAIN(CASE(drained_by_the_read), CASE(rate_just_changed), CASE(rate_changes_at_once),
+           CASE(stands_unannounced), CASE(late_wrapped_and_reset), CASE(two_devices), CASE(no_anchor),
            CASE(each_anchor_once))
