@@ -1069,8 +1069,9 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), return NPUPROF
    order of time: one that is older than what is known is left out, and NPUPROF_OK. Any thread.
    NPUPROF_ERR_ARGUMENT: host_before_ns is after host_after_ns, or in the future. _NPU_RESET: it contradicts
    what is known, by more than its bracket and max_rate_ppm; a new epoch has begun with it. _NPU_AMBIGUOUS:
-   the same, because the wraps since the last one cannot be counted. _TABLE_FULL: it is not in the arena.
-   _NPU_BUSY, _NPU_NOT_OPEN. */
+   the same, because the wraps since the last one cannot be counted. _NPU_COUNTER, once: the first 8 epochs
+   contradict counter.hz by more than a factor of 4; it is not used any more, and the rate is measured.
+   _TABLE_FULL: it is not in the arena. _NPU_BUSY, _NPU_NOT_OPEN. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_PUSH_, npuprof_result, npuprof_npu_anchor,
                        (npuprof_npu *npu, uint64_t raw, int64_t host_before_ns, int64_t host_after_ns),
                        return NPUPROF_OK;)
@@ -3006,8 +3007,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu, np
 NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
 {
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
-    const uint64_t hz = npu->desc_.counter.hz;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    const uint64_t hz = npu->desc_.counter.hz;
     if (npu->has_last_) result = npuprof_npu_keep_reads_(npu, NULL, true);
     if (closing && npu->anchor_count_ == 1 && hz) {
         npuprof_anchor_ later = npu->anchors_[0];
@@ -3581,6 +3582,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, co
         if (goes_on && npuprof_npu_is_pushed_(npu)) npuprof_npu_end_by_contradiction_(npu, &later);
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
+        /* So many epochs, and no two anchors of one: not the clock contradicts hz, but hz the clock. */
+        if (npuprof_npu_is_pushed_(npu) && !npu->has_rate_ && npu->desc_.counter.hz && npu->epoch_ >= 8) {
+            npu->desc_.counter.hz = 0;
+            result = npuprof_npu_wrong_counter_("hz is wrong: its anchors contradict it, and are measured now");
+        }
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
@@ -8279,7 +8285,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     npuprof_map_reads_ reads;
     memset(&reads, 0, sizeof reads);
     reads.rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
-    reads.rate.hz = npu->desc_.counter.hz;
     reads.rate.second = reads.rate.window = npu->second_;
     reads.rate.may_be_late = npu->lag_ != 0;
     reads.rate.is_unsteady = NPUPROF_LOAD_(&npu->is_unsteady_);
@@ -8288,6 +8293,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+        reads.rate.hz = npu->desc_.counter.hz;
         reads.anchors = npu->anchors_;
         reads.count = npu->anchor_count_;
         reads.newest = npuprof_npu_newest_read_(npu);

@@ -218,8 +218,8 @@ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu, npuprof_result 
 static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
 {
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
-    const uint64_t hz = npu->desc_.counter.hz;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    const uint64_t hz = npu->desc_.counter.hz;
     if (npu->has_last_) result = npuprof_npu_keep_reads_(npu, NULL, true);
     if (closing && npu->anchor_count_ == 1 && hz) {
         npuprof_anchor_ later = npu->anchors_[0];

@@ -262,6 +262,40 @@ static void one_anchor(void)
     CHECK_UINT(compare(written(), 0, &worst), 8);
 }
 
+/* The true rate is 10 times the nominal one, or a tenth: that is said once, and it is measured. */
+static void wrong_hz(void)
+{
+    begin();
+    for (unsigned bits = 32; bits <= 64; bits += 32) {
+        for (int slow = 0; slow < 2; slow++) {
+            npuprof_npu_desc desc = pushed_desc(100000000);
+            unsigned said_so = 0;
+            desc.counter.bits = bits;
+            truth.rate = slow ? 0.01L : 1;
+            truth.zero = 1e6L;
+            truth.at = sim.host;
+            CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+            for (unsigned i = 0; i < 40; i++) {
+                sim_advance(10000000);
+                const npuprof_result result = push(ticks_at(sim.host - 50), sim.host - 100, sim.host);
+                said_so += result == NPUPROF_ERR_NPU_COUNTER;
+                if (i > 8) CHECK_INT(result, NPUPROF_OK);
+                const uint64_t at = sim.host, ticks = ticks_at(at), none = 0;
+                sim_advance(1000);
+                if (i > 8)
+                    (void)npuprof_npu_complete(&npu, none, 0, "run", NULL, ticks, ticks,
+                                               PROF_ARGS(PROF_UINT("begin", at), PROF_UINT("end", at)), true);
+            }
+            CHECK_UINT(said_so, 1);
+            CHECK_UINT(npu.epoch_, 8);
+            npuprof_npu_close(&npu);
+        }
+    }
+    int64_t worst;
+    CHECK_UINT(compare(written(), 0, &worst), 4 * 31);
+    CHECK(worst < 3000);
+}
+
 /* Beside a counter that is read, a pushed anchor is one more; one that contradicts it begins an epoch. */
 static void beside_a_counter(void)
 {
@@ -554,7 +588,7 @@ static void silent_for_periods(void)
 }
 
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
-           CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow), CASE(coarse_stamps),
-           CASE(old_stamp), CASE(stands_unannounced), CASE(stands_beneath_jobs),
+           CASE(wrong_hz), CASE(beside_a_counter), CASE(wide_bracket), CASE(wide_beside_narrow),
+           CASE(coarse_stamps), CASE(old_stamp), CASE(stands_unannounced), CASE(stands_beneath_jobs),
            CASE(reset_shows_more), CASE(reset_with_a_rate), CASE(reset_without_a_rate),
            CASE(silent_for_periods))

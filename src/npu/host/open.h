@@ -177,7 +177,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     npuprof_map_reads_ reads;
     memset(&reads, 0, sizeof reads);
     reads.rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
-    reads.rate.hz = npu->desc_.counter.hz;
     reads.rate.second = reads.rate.window = npu->second_;
     reads.rate.may_be_late = npu->lag_ != 0;
     reads.rate.is_unsteady = NPUPROF_LOAD_(&npu->is_unsteady_);
@@ -186,6 +185,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+        reads.rate.hz = npu->desc_.counter.hz;
         reads.anchors = npu->anchors_;
         reads.count = npu->anchor_count_;
         reads.newest = npuprof_npu_newest_read_(npu);

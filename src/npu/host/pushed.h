@@ -190,6 +190,11 @@ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_n
         if (goes_on && npuprof_npu_is_pushed_(npu)) npuprof_npu_end_by_contradiction_(npu, &later);
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
+        /* So many epochs, and no two anchors of one: not the clock contradicts hz, but hz the clock. */
+        if (npuprof_npu_is_pushed_(npu) && !npu->has_rate_ && npu->desc_.counter.hz && npu->epoch_ >= 8) {
+            npu->desc_.counter.hz = 0;
+            result = npuprof_npu_wrong_counter_("hz contradicts its anchors: its rate is measured now");
+        }
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
