@@ -64,6 +64,9 @@
      one with its number would take its name: end it with npuprof_npu_complete_host(), `last`. A block of a
      driver that numbers its commands, but set no number there, submitted nothing. Without numbers a
      submission that gets no record gives its name to the next one, and so on: number them.
+     One process reads a ring. Of two, as after a fork, each draws all records, also those of the other's
+     jobs. A record with a number that both gave is taken by both: npuprof_npu_job() gives the same in each.
+     So open a device in the process that submits to it, or use the device's numbers.
 
    CLOCK
      A clock anchor pairs a device time with a host time. To take one, the library reads the counter
