@@ -11,22 +11,10 @@
 #include "boundary.h"
 
 /* How spans end: by their token, or by PROF_END. A slot's open spans are a stack. A span that is ended
-   while others lie above it ends those, too, as cut: their own ends can come no more, because a longjmp or
-   an exception left them. PROF_BEGIN and PROF_END have no token. by_hand_bits remembers for the newest 64
-   of them whether they were recorded, so that PROF_END ends the right one. Words: of the slot, plain, while
-   it is busy; w1 of the span, with release. */
-
-/* Ends the open spans above `entry` as cut. */
-NPUPROF_COLD_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
-{
-    while (slot->top > entry) {
-        if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
-            slot->by_hand_bits >>= 1;
-            slot->by_hand_count--;
-        }
-        npuprof_record_pop_span_(slot, now, NPUPROF_END_CUT_);
-    }
-}
+   while others lie above it ends those, too, as cut: a longjmp left them. If their own ends come all the
+   same, as those of coroutines do, they end there. PROF_BEGIN and PROF_END have no token. by_hand_bits
+   remembers for the newest 64 of them whether they were recorded, so that PROF_END ends the right one.
+   Words: of the slot, plain, while it is busy; w1 of the span, with release. */
 
 /* The open span of that token, or NULL. */
 static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
@@ -34,6 +22,18 @@ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_to
     for (npuprof_token_ *e = slot->top; e > slot->open; e--)
         if ((*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) return e;
     return NULL;
+}
+
+/* Ends a span that was cut before its own end came, if its chunk is still the slot's: of a coroutine that
+   went on in between, or one that npuprof_record_sweep_() took for left. Garbage is no place of a span that
+   was cut in the last 2^44 ticks. */
+static inline void npuprof_record_end_cut_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+{
+    npuprof_unit_ *const units = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)),
+        *const u = (npuprof_unit_ *)(slot->token_zero + token);
+    if (u >= units && u < slot->cursor && !(token & NPUPROF_TOKEN_FLAGS_) &&
+        (now - (u->w1 ^ NPUPROF_END_CUT_)) >> NPUPROF_START_BITS_ == 0)
+        NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_END_STAMP_(now));
 }
 
 /* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
@@ -49,7 +49,10 @@ static NPUPROF_SLOW_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof
         npuprof_token_ *const its = npuprof_record_find_open_(at, token);
         if (its) of = at, e = its;
     }
-    if (!of) return;
+    if (!of) {
+        npuprof_record_end_cut_(slot, token, now);
+        return;
+    }
     npuprof_record_unwind_(of, e, now);
     npuprof_record_pop_span_(of, now, 0);
     /* Found in a context below the one in use: the contexts in between, busy or not, will not go on. */
@@ -201,13 +204,10 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     if (slot->by_hand_count > 64) {
         slot->by_hand_count--;
     } else if (slot->by_hand_count) {
-        npuprof_token_ *e = slot->top;
-        while (e > slot->open && !(*e & NPUPROF_TOKEN_BY_HAND_)) e--;
-        if ((slot->by_hand_bits & 1) && e > slot->open) {
-            const uint64_t now = npuprof_clock_();
-            npuprof_record_unwind_(slot, e, now);
-            npuprof_record_pop_span_(slot, now, 0);
-        }
+        const npuprof_token_ *e = slot->top;
+        while (!(*e & NPUPROF_TOKEN_BY_HAND_)) e--;      /* open[0] has the flag, and no span's token */
+        if (slot->by_hand_bits & 1)
+            npuprof_record_unwind_to_(slot, *e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_, npuprof_clock_());
         slot->by_hand_bits >>= 1;
         slot->by_hand_count--;
     } else if (NPUPROF_OPEN_(1)) {

@@ -129,8 +129,20 @@ static inline bool npuprof_record_nests_(npuprof_slot_ *slot, uint32_t site, uin
 static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
     npuprof_unit_ *const u = npuprof_record_open_unit_(slot, slot->top);
-    NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
+    NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_END_STAMP_(now) | flags);
     slot->top--;
+}
+
+/* Ends the open spans above `entry` as cut. */
+NPUPROF_COLD_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+{
+    while (slot->top > entry) {
+        if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
+            slot->by_hand_bits >>= 1;
+            slot->by_hand_count--;
+        }
+        npuprof_record_pop_span_(slot, now, NPUPROF_END_CUT_);
+    }
 }
 
 /* Ends what was left behind, before a span of this site begins at that frame. */
@@ -167,7 +179,7 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ 
         if (!other) top = row;
     }
     over = (uint32_t)npuprof_min_(over, outermost ? row : top);
-    while ((uint32_t)(slot->top - slot->open) > over) npuprof_record_pop_span_(slot, now, NPUPROF_END_CUT_);
+    npuprof_record_unwind_(slot, slot->open + over, now);
 }
 
 /* Space for so many units at the cursor, in a chunk that can hold a record that starts now. NULL: the arena

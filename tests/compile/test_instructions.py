@@ -30,7 +30,7 @@ COUNTS = {
     "counter": ('PROF_COUNTER("value", n);', 29, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 61, None),
     # In a second run, with ARMED.
-    "inference, armed": ('PROF_INFERENCE("inference"); WORK();', 267, None),
+    "inference, armed": ('PROF_INFERENCE("inference"); WORK();', 266, None),
     "flow": ("PROF_FLOW_OUT(7);", 29, None),
     "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 203, None),
     "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 295, None),

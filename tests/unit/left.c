@@ -198,6 +198,79 @@ static void ways(void)
     CHECK_UINT(whole(t, "constant"), MORE);
 }
 
+/* Several scopes of one name in one frame, which only the place of their calls tells apart: of a macro on one
+   line, as of a recursive function that is inlined. Who ends by itself is whole, whoever else was left. */
+static volatile uint32_t left_open;
+#define IN_SCOPE(code) { PROF_SCOPE("alike"); left_open++; code; left_open--; }
+#define AROUND_IT(code) { PROF_SCOPE("alike"); left_open++; code; left_open--; }
+#define AND_ONE_MORE { PROF_SCOPE("alike"); left_open++; MAY_LEAVE(3) {} left_open--; }
+#define MAY_LEAVE(n) if (depth == (n) && jumping) longjmp(away, 1); if (depth > (n))
+
+static __attribute__((noinline)) void alike(volatile int depth, volatile bool jumping)
+{
+    AROUND_IT(MAY_LEAVE(1) IN_SCOPE(MAY_LEAVE(2) AND_ONE_MORE))
+}
+
+static void one_line(void)
+{
+    enum { ROUNDS = 240 };         /* in one chunk: what was cut in another stays so */
+    volatile uint32_t begun = 0;
+    npuprof_start(1);
+    for (volatile uint32_t i = 0; i < ROUNDS; i++) {
+        const int depth = 1 + (int)(i * 2654435761u >> 28) % 3;
+        begun += (uint32_t)depth;
+        if (!setjmp(away)) alike(depth, (i * 40503u >> 3) % 4 != 0);
+    }
+    CHECK_UINT(stats_now().lost, 0);
+    json_node *t = written();
+    CHECK_UINT(trace_count(t, "X", "alike"), begun);
+    CHECK_UINT(whole(t, "alike"), begun - left_open);
+}
+
+/* Coroutines that go on by turns, and one whose stack is in a frame of the thread's: no scope is left. */
+enum { TURNS = 3 };
+static void by_turns(void)
+{
+    for (int i = 0; i < TURNS; i++) {
+        PROF_SCOPE("turn");
+        swapcontext(&lower, &outside);
+        PROF_SCOPE("inner turn");
+        swapcontext(&lower, &outside);
+    }
+}
+
+static void by_turns_of_another(void)
+{
+    for (int i = 0; i < TURNS; i++) {
+        PROF_SCOPE("turn");
+        swapcontext(&upper, &outside);
+        PROF_SCOPE("inner turn");
+        swapcontext(&upper, &outside);
+    }
+}
+
+static void turns(void)
+{
+    static char memory[2 * STACK] __attribute__((aligned(4096)));
+    npuprof_start(1);
+    make(&lower, memory, STACK, by_turns);
+    make(&upper, memory + STACK, STACK, by_turns_of_another);
+    {
+        PROF_SCOPE("all");
+        for (int i = 0; i <= 2 * TURNS; i++) {
+            swapcontext(&outside, &lower);
+            swapcontext(&outside, &upper);
+        }
+    }
+    CHECK_UINT(stats_now().lost, 0);
+    json_node *t = written();
+    CHECK_UINT(whole(t, "all"), 1);
+    CHECK_UINT(whole(t, "turn"), 2 * TURNS);
+    CHECK_UINT(whole(t, "inner turn"), 2 * TURNS);
+    for (size_t i = 0; i < 2 * TURNS; i++)
+        CHECK(trace_inside(trace_event(t, "X", "inner turn", i), trace_event(t, "X", "turn", i)));
+}
+
 /* Arguments whose keys find no place in a full table leave space behind them. No begin there may do without a
    note of its depth: the notes of before say that it is far down. */
 #define LONG ", which is longer than any name before it: so it finds no place where they find none, either"
@@ -259,4 +332,4 @@ static void keys_without_place(void)
 }
 
 CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(mapped), CASE(below_a_small_stack),
-           CASE(ways), CASE(keys_without_place))
+           CASE(ways), CASE(one_line), CASE(turns), CASE(keys_without_place))
