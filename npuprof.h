@@ -6561,7 +6561,7 @@ NPUPROF_OWN_ static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
 
 /* Mixes the bits of a number. Different numbers have different results.
    Why the shifts: a multiplication carries bits upwards only. */
-NPUPROF_OWN_ static uint64_t npuprof_hash_mix_(uint64_t x)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
     x *= NPUPROF_HASH_FIRST_;
@@ -7319,10 +7319,16 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t
     return (uint8_t *)npuprof_chunk_at_(number - 1) + (size_t)in_page * NPUPROF_TABLE_UNIT_;
 }
 
-NPUPROF_OWN_ static inline void *npuprof_table_entry_at_(uint32_t id)
+NPUPROF_OWN_ static inline void *npuprof_table_entry_fast_(uint32_t id)
 {
     if (NPUPROF_UNLIKELY_(id >= npuprof_arena_.table_units)) return npuprof_table_entry_behind_(id);
     return npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+}
+
+/* The same where no span waits for it: shorter by the test. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void *npuprof_table_entry_at_(uint32_t id)
+{
+    return npuprof_table_entry_fast_(id);
 }
 
 enum { NPUPROF_TABLE_SITES_ = 16 };    /* call sites for each word of the index */
@@ -7338,13 +7344,13 @@ NPUPROF_OWN_ static inline uint32_t npuprof_table_site_id_(uint32_t number)
 {
     const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.index[number / NPUPROF_TABLE_SITES_]);
     if (!at) return 0;
-    const npuprof_table_index_entry_ *e = (const npuprof_table_index_entry_ *)npuprof_table_entry_at_(at);
+    const npuprof_table_index_entry_ *e = (const npuprof_table_index_entry_ *)npuprof_table_entry_fast_(at);
     return NPUPROF_LOAD_ACQUIRE_(&e->ids[number % NPUPROF_TABLE_SITES_]);
 }
 
 NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uint32_t number)
 {
-    return (const npuprof_site_entry_ *)npuprof_table_entry_at_(npuprof_table_site_id_(number));
+    return (const npuprof_site_entry_ *)npuprof_table_entry_fast_(npuprof_table_site_id_(number));
 }
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
@@ -10523,6 +10529,12 @@ NPUPROF_OWN_ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_
     return word;
 }
 
+/* How much of a string argument is recorded. Why apart: the function below is inlined, and most are short. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ size_t npuprof_record_cut_string_(const char *text, size_t length)
+{
+    return npuprof_utf8_cut_(text, length, NPUPROF_ARG_STRING_LIMIT_);
+}
+
 /* Writes the arguments from u on. False: a key did not fit into the table. */
 NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
@@ -10539,7 +10551,7 @@ NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_ke
             const char *text = a->value.s;
             const size_t whole = text ? strlen(text) : 0;
             value = 0;
-            length = text ? npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_) : 0;
+            length = text ? npuprof_record_cut_string_(text, whole) : 0;
             if (!text) type = NPUPROF_ARG_STR_NULL_;
             else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
             if (length) memcpy(&value, text, length < 8 ? length : 8);
@@ -11484,7 +11496,7 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t 
 NPUPROF_OWN_ static inline const npuprof_entry_ *npuprof_record_entry_(uint32_t id, bool in_first)
 {
     const void *const first = npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
-    return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_at_(id));
+    return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_fast_(id));
 }
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
@@ -11514,7 +11526,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ const npuprof_site_entry_ *npuprof_record_
                                                                                   const char *category,
                                                                                   const char *name)
 {
-    const void *const e = npuprof_table_entry_at_(id);
+    const void *const e = npuprof_table_entry_fast_(id);
     return npuprof_record_match_text_((const npuprof_site_entry_ *)e, false, category, name);
 }
 

@@ -15,7 +15,7 @@
 
 /* Mixes the bits of a number. Different numbers have different results.
    Why the shifts: a multiplication carries bits upwards only. */
-static uint64_t npuprof_hash_mix_(uint64_t x)
+static NPUPROF_NOINLINE_ uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
     x *= NPUPROF_HASH_FIRST_;

@@ -68,6 +68,12 @@ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const ch
     return word;
 }
 
+/* How much of a string argument is recorded. Why apart: the function below is inlined, and most are short. */
+static NPUPROF_NOINLINE_ size_t npuprof_record_cut_string_(const char *text, size_t length)
+{
+    return npuprof_utf8_cut_(text, length, NPUPROF_ARG_STRING_LIMIT_);
+}
+
 /* Writes the arguments from u on. False: a key did not fit into the table. */
 static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
@@ -84,7 +90,7 @@ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, np
             const char *text = a->value.s;
             const size_t whole = text ? strlen(text) : 0;
             value = 0;
-            length = text ? npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_) : 0;
+            length = text ? npuprof_record_cut_string_(text, whole) : 0;
             if (!text) type = NPUPROF_ARG_STR_NULL_;
             else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
             if (length) memcpy(&value, text, length < 8 ? length : 8);

@@ -259,7 +259,7 @@ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 static inline const npuprof_entry_ *npuprof_record_entry_(uint32_t id, bool in_first)
 {
     const void *const first = npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
-    return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_at_(id));
+    return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_fast_(id));
 }
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
@@ -289,7 +289,7 @@ static NPUPROF_NOINLINE_ const npuprof_site_entry_ *npuprof_record_match_anywher
                                                                                   const char *category,
                                                                                   const char *name)
 {
-    const void *const e = npuprof_table_entry_at_(id);
+    const void *const e = npuprof_table_entry_fast_(id);
     return npuprof_record_match_text_((const npuprof_site_entry_ *)e, false, category, name);
 }
 
