@@ -15457,8 +15457,9 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_uint_(char *p, u
 
 NPUPROF_HOT_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 {
+    if (v >= 0) return npuprof_digits_uint_(p, (uint64_t)v);
     *p = '-';
-    return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    return npuprof_digits_uint_(p + 1, 0 - (uint64_t)v);
 }
 
 /* Eight digits with a point behind the fifth, without the first `zeros` of them. */
@@ -15501,9 +15502,10 @@ typedef struct npuprof_stamp_cache_ {
 
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
-    if (v >= 100000000) {
-        cache->above = (uint64_t)v - (uint64_t)v % 100000000;
-        cache->length = (uint32_t)(npuprof_digits_uint_(cache->text, cache->above / 100000000) - cache->text);
+    if (v >= 0) {
+        const uint64_t high = (uint64_t)v / 100000000;
+        cache->above = high * 100000000;
+        cache->length = high ? (uint32_t)(npuprof_digits_uint_(cache->text, high) - cache->text) : 0;
     }
     return npuprof_digits_milli_(p, v);
 }
@@ -15513,8 +15515,10 @@ NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cac
 {
     const uint64_t rest = (uint64_t)v - cache->above;
     if (NPUPROF_UNLIKELY_(rest >= 100000000)) return npuprof_digits_far_stamp_(cache, p, v);
+    const uint64_t digits = npuprof_digits_eight_(rest);
+    const unsigned zeros = cache->above ? 0 : NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8;
     memcpy(p, cache->text, 16);
-    return npuprof_digits_pointed_(p + cache->length, npuprof_digits_eight_(rest), 0);
+    return npuprof_digits_pointed_(p + cache->length, digits, zeros);
 }
 
 /* 16 hexadecimal digits, eight at a time: each digit is spread to a byte of its own, and those above 9 move
