@@ -17434,18 +17434,25 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
     return false;
 }
 
+/* The argument at a unit. Returns the end of its units. */
+NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_args_decode_(const npuprof_unit_ *u,
+                                                                     npuprof_value_ *v)
+{
+    const uint64_t w0 = u->w0, payload = w0 >> NPUPROF_ID_BITS_;
+    v->type = (uint32_t)payload & 15;
+    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
+    v->length = (size_t)(payload >> 32);
+    v->bits = u->w1;
+    v->text = (const uint8_t *)u + 8;      /* the first 8 bytes are in this unit, the others behind it */
+    return u + 1 + npuprof_cursor_arg_more_(w0);
+}
+
 /* The next argument. False: there are no more. */
 NPUPROF_HOT_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;
-    const uint64_t w0 = w->u->w0, payload = w0 >> NPUPROF_ID_BITS_;
-    v->type = (uint32_t)payload & 15;
-    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
-    v->length = (size_t)(payload >> 32);
-    v->bits = w->u->w1;
-    v->text = (const uint8_t *)w->u + 8;   /* the first 8 bytes are in this unit, the others behind it */
-    w->u += 1 + npuprof_cursor_arg_more_(w0);
+    w->u = npuprof_args_decode_(w->u, v);
     return true;
 }
 
@@ -20577,8 +20584,8 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
-/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table; 0: none. Keys that are
-   the same once they are written have the same mark. */
+/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table. mark: below
+   NPUPROF_KEY_TEXTS_, and the same for keys of the same text; of the CSV, the key's column. */
 enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
 typedef struct npuprof_work_key_ {
     uint32_t id, mark, length;
@@ -20621,6 +20628,7 @@ NPUPROF_OWN_ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
     /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
     w->out.capacity = quarter + 4096 < 65536 ? quarter + 4096 : 65536;
     w->trace_root = UINT64_MAX;            /* of no trace */
+    w->key_text[0].id = 1;                 /* no key yet, also not 0 */
     w->stamps.above = NPUPROF_NO_STAMP_;
     w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + w->out.capacity);
     w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
@@ -20675,6 +20683,9 @@ NPUPROF_OWN_ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npu
 /* A cache of text: the rows of one site on one track begin alike, with names that need quoting, so the
    beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
    takes the place. */
+
+/* A use of a site that is no kind: spans with results. */
+enum { NPUPROF_SPAN_TEXT_RESULTS_ = 31 };
 
 NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
 {
@@ -20986,23 +20997,15 @@ NPUPROF_OWN_ static void npuprof_emit_name_(npuprof_out_ *o, const char *key, co
    writes the first such record. Here nothing is looked up in the table, escaped or checked for space twice.
    Data: the work area. */
 
-/* Uses of a site that are no kind: spans with results; the instant of what changed a pool, and, 32 beyond,
-   its facts. Of no site: the halves of arrows. */
-enum { NPUPROF_JSON_RESULTS_ = 31, NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
+/* More of these: the instant of what changed a pool, and, 32 beyond, its facts. Of no site: the halves of
+   arrows. */
+enum { NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
 
-#define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_JSON_RESULTS_)
+#define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_SPAN_TEXT_RESULTS_)
 #define NPUPROF_JSON_VALUES_ (1u << NPUPROF_KIND_INSTANT | 7u << NPUPROF_KIND_COUNTER_INT)
 #define NPUPROF_JSON_ELSEWHERE_ (31u << NPUPROF_KIND_FLOW_OUT)       /* flows, async, finished */
 enum { NPUPROF_JSON_ARGS_ = 8, NPUPROF_JSON_STRING_ = 64 };
 enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 };
-
-/* Is a text of the arena, of so many bytes, the same in JSON? */
-NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] < 0x20 || text[i] >= 0x7F || text[i] == '"' || text[i] == '\\') return false;
-    return true;
-}
 
 /* Copies a word. Why a macro: of a literal the length is known. */
 #define npuprof_json_put_word_(p, word) ((char *)memcpy(p, word, sizeof(word)) + sizeof(word) - 1)
@@ -21010,39 +21013,41 @@ NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t leng
 /* The value of an argument to p. NULL: it needs a word of its own or an escape. */
 NPUPROF_HOT_ static inline char *npuprof_json_put_value_(char *p, const npuprof_value_ *v)
 {
-    const bool is_integer = v->type == NPUPROF_ARG_INT || v->type == NPUPROF_ARG_UINT;
-    if (v->type == NPUPROF_ARG_UINT && v->bits >> 63) return NULL;
-    if (is_integer) return npuprof_digits_int_(p, (int64_t)v->bits);
+    if (v->type == NPUPROF_ARG_INT || (v->type == NPUPROF_ARG_UINT && !(v->bits >> 63)))
+        return npuprof_digits_int_(p, (int64_t)v->bits);
     if (v->type == NPUPROF_ARG_BOOL)
         return v->bits ? npuprof_json_put_word_(p, "true") : npuprof_json_put_word_(p, "false");
     if (v->type == NPUPROF_ARG_REAL)
         return (v->bits >> 52 & 0x7FF) == 0x7FF ? NULL : npuprof_digits_real_(p, v->bits);
-    if (v->type != NPUPROF_ARG_STR) return NULL;
-    if (v->length > NPUPROF_JSON_STRING_ || !npuprof_json_is_clean_(v->text, v->length)) return NULL;
-    *p = '"';
-    memcpy(p + 1, v->text, v->length);
-    p[v->length + 1] = '"';
-    return p + v->length + 2;
+    if (v->type != NPUPROF_ARG_STR || v->length > NPUPROF_JSON_STRING_) return NULL;
+    *p++ = '"';
+    for (const uint8_t *c = v->text; c < v->text + v->length; *p++ = (char)*c++)
+        if (*c < 0x20 || *c >= 0x7F || *c == '"' || *c == '\\') return NULL;
+    *p++ = '"';
+    return p;
 }
 
-/* Writes arguments to p, which has the space. Returns the end. NULL: the fast path cannot: not all keys are
-   known and differ, a value needs more, or there are none. */
+/* Writes the arguments from u to end to p, which has the space, and those of the lists that `more` finds, if
+   it is not NULL. Returns the end. NULL: the fast path cannot: not all keys are known and differ, a value
+   needs more, or there are none. */
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof_work_ *w, char *p,
-                                                                  npuprof_args_walk_ *args)
+                                                                  const npuprof_unit_ *u,
+                                                                  const npuprof_unit_ *end,
+                                                                  npuprof_args_walk_ *more)
 {
-    uint32_t marks[NPUPROF_JSON_ARGS_];
-    uint64_t seen = 0;                     /* a bit for each mark, or for some */
+    const npuprof_work_key_ *const keys = w->key_text;
+    uint64_t seen = 0;                     /* a bit for each mark */
     npuprof_value_ v;
     unsigned n = 0;
     p = npuprof_json_put_word_(p, ",\"args\":{");
-    for (; npuprof_args_next_(args, &v); n++) {
-        const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
-        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.key) return NULL;
-        const uint64_t bit = (uint64_t)1 << key->mark % 64;
-        for (unsigned i = 0; seen & bit && i < n; i++)
-            if (marks[i] == key->mark) return NULL;
+    for (;; n++) {
+        for (; u >= end && more && npuprof_args_next_list_(more); end = more->end) u = more->u;
+        if (u >= end) break;
+        u = npuprof_args_decode_(u, &v);
+        const npuprof_work_key_ *const key = &keys[v.key % NPUPROF_KEY_TEXTS_];
+        const uint64_t bit = (uint64_t)1 << key->mark;
+        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || seen & bit) return NULL;
         seen |= bit;
-        marks[n] = key->mark;
         memcpy(p, key->text, 16);
         if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
         p = npuprof_json_put_value_(p + key->length, &v);
@@ -21100,18 +21105,16 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_json_skips_(npuprof_work_ *w,
     return true;
 }
 
-/* The arguments of a plain record. */
-NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npuprof_work_ *w, bool has_results,
-                                                                   const npuprof_plain_walk_ *c,
-                                                                   const npuprof_plain_ *r)
+/* The same for a span with results, which is at `position` and ends at `until`: those behind its record, too.
+   Why not the record itself: the loop would keep it in memory. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_results_(const npuprof_work_ *w, char *p, uint64_t position,
+                                                         uint64_t until, const npuprof_unit_ *args,
+                                                         const npuprof_unit_ *behind)
 {
-    const npuprof_cursor_ *const cursor = &w->walk.cursor[0];
-    npuprof_args_walk_ args = { &w->image, r->args, r->behind, 0, 0, 0, r->end };
-    if (!has_results) return args;
-    args.chunk = cursor->chunk;
-    args.unit = (uint32_t)(r->behind - cursor->units);
-    args.position = npuprof_cursor_plain_position_(cursor, c);
-    return args;
+    const npuprof_cursor_ *const c = &w->walk.cursor[0];
+    const uint32_t unit = (uint32_t)(behind - c->units);
+    npuprof_args_walk_ more = { &w->image, NULL, NULL, c->chunk, unit, position, until };
+    return npuprof_json_put_args_(w, p, args, behind, &more);
 }
 
 /* Writes a span with the text `cached` to p. Returns the end. NULL: it is open, or does not nest, or what
@@ -21126,10 +21129,12 @@ NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *
     if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
-    if (r->args != r->behind || has_results) {
-        npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
-        if (!(p = npuprof_json_put_args_(w, p, &args))) return NULL;
-    }
+    if (NPUPROF_UNLIKELY_(has_results))
+        p = npuprof_json_put_results_(w, p, npuprof_cursor_plain_position_(&w->walk.cursor[0], c), r->end,
+                                      r->args, r->behind);
+    else if (r->args != r->behind)
+        p = npuprof_json_put_args_(w, p, r->args, r->behind, NULL);
+    if (!p) return NULL;
     *p = '}';
     return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
@@ -21163,14 +21168,13 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_wor
                                                         const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    npuprof_args_walk_ args = npuprof_json_args_of_(w, false, c, r);
     if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
     if (r->args != c->at + 1 || !(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
     if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
                               npuprof_image_trace_ns_(&w->image, r->start));
     if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, r->args, r->behind, NULL))) return NULL;
     return npuprof_json_put_word_(p, "}");
 }
 
@@ -21194,7 +21198,7 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
         if (NPUPROF_LIKELY_(is_span && r.args == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_JSON_RESULTS_, &c, &r);
+            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_SPAN_TEXT_RESULTS_, &c, &r);
         } else if (use < 32 && !(NPUPROF_JSON_ELSEWHERE_ >> use & 1)) {
             const npuprof_plain_walk_ here = c;        /* Why copies: else the loop keeps its own in memory */
             const npuprof_plain_ record = r;
@@ -21278,24 +21282,8 @@ NPUPROF_OWN_ static uint64_t npuprof_json_key_(const npuprof_scene_event_ *e)
     if (e->of_process || (kind == NPUPROF_KIND_DEVICE && e->ev->flags & NPUPROF_STAMP_INSTANT)) return 0;
     const bool has_results = kind == NPUPROF_KIND_SPAN && e->ev->results;
     const uint32_t use = e->derived ? NPUPROF_JSON_DERIVED_ + kind
-                         : has_results ? (uint32_t)NPUPROF_JSON_RESULTS_ : kind;
+                         : has_results ? (uint32_t)NPUPROF_SPAN_TEXT_RESULTS_ : kind;
     return e->ev->site ? npuprof_span_text_key_((uint32_t)e->track, e->ev->site, use) : 0;
-}
-
-/* A hash that is the same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as
-   U+FFFD. */
-NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
-{
-    size_t left;
-    uint64_t h = 0;
-    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
-        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
-        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
-        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        p += step;
-        left -= step;
-    }
-    return npuprof_hash_mix_(h);
 }
 
 /* A key of arguments, with its colon. */
@@ -21303,7 +21291,7 @@ NPUPROF_OWN_ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
 {
     npuprof_work_key_ *const cached = &w->key_text[id % NPUPROF_KEY_TEXTS_];
     npuprof_out_ *const o = &w->out;
-    if (id && cached->id == id) {
+    if (cached->id == id) {
         npuprof_out_put_(o, cached->text, cached->length);
         return;
     }
@@ -21314,9 +21302,12 @@ NPUPROF_OWN_ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
     const size_t length = o->used - used;
     if (o->flushes != flushes || length > sizeof cached->text) return;
     cached->id = id;
-    cached->mark = (uint32_t)npuprof_json_key_hash_(&w->image, id);
+    cached->mark = id % NPUPROF_KEY_TEXTS_;
     cached->length = (uint32_t)length;
     memcpy(cached->text, o->bytes + used, length);
+    for (const npuprof_work_key_ *k = w->key_text; k < w->key_text + NPUPROF_KEY_TEXTS_; k++)
+        if (k != cached && k->length == length && memcmp(k->text, cached->text, length) == 0)
+            cached->mark = k->mark;
 }
 
 /* ---- Events */
@@ -21798,6 +21789,22 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
 typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; uint32_t end; }
     npuprof_json_last_pairs_;
+
+/* A hash that is the same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as
+   U+FFFD. */
+NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
+{
+    size_t left;
+    uint64_t h = 0;
+    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
+        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
+        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
+        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        p += step;
+        left -= step;
+    }
+    return npuprof_hash_mix_(h);
+}
 
 /* The next pair that is whole, and where its key is in the table, or would be. */
 NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im, uint32_t type,

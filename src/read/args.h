@@ -76,18 +76,25 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
     return false;
 }
 
+/* The argument at a unit. Returns the end of its units. */
+NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_args_decode_(const npuprof_unit_ *u,
+                                                                     npuprof_value_ *v)
+{
+    const uint64_t w0 = u->w0, payload = w0 >> NPUPROF_ID_BITS_;
+    v->type = (uint32_t)payload & 15;
+    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
+    v->length = (size_t)(payload >> 32);
+    v->bits = u->w1;
+    v->text = (const uint8_t *)u + 8;      /* the first 8 bytes are in this unit, the others behind it */
+    return u + 1 + npuprof_cursor_arg_more_(w0);
+}
+
 /* The next argument. False: there are no more. */
 NPUPROF_HOT_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;
-    const uint64_t w0 = w->u->w0, payload = w0 >> NPUPROF_ID_BITS_;
-    v->type = (uint32_t)payload & 15;
-    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
-    v->length = (size_t)(payload >> 32);
-    v->bits = w->u->w1;
-    v->text = (const uint8_t *)w->u + 8;   /* the first 8 bytes are in this unit, the others behind it */
-    w->u += 1 + npuprof_cursor_arg_more_(w0);
+    w->u = npuprof_args_decode_(w->u, v);
     return true;
 }
 

@@ -81,24 +81,8 @@ static uint64_t npuprof_json_key_(const npuprof_scene_event_ *e)
     if (e->of_process || (kind == NPUPROF_KIND_DEVICE && e->ev->flags & NPUPROF_STAMP_INSTANT)) return 0;
     const bool has_results = kind == NPUPROF_KIND_SPAN && e->ev->results;
     const uint32_t use = e->derived ? NPUPROF_JSON_DERIVED_ + kind
-                         : has_results ? (uint32_t)NPUPROF_JSON_RESULTS_ : kind;
+                         : has_results ? (uint32_t)NPUPROF_SPAN_TEXT_RESULTS_ : kind;
     return e->ev->site ? npuprof_span_text_key_((uint32_t)e->track, e->ev->site, use) : 0;
-}
-
-/* A hash that is the same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as
-   U+FFFD. */
-static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
-{
-    size_t left;
-    uint64_t h = 0;
-    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
-        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
-        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
-        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        p += step;
-        left -= step;
-    }
-    return npuprof_hash_mix_(h);
 }
 
 /* A key of arguments, with its colon. */
@@ -106,7 +90,7 @@ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
 {
     npuprof_work_key_ *const cached = &w->key_text[id % NPUPROF_KEY_TEXTS_];
     npuprof_out_ *const o = &w->out;
-    if (id && cached->id == id) {
+    if (cached->id == id) {
         npuprof_out_put_(o, cached->text, cached->length);
         return;
     }
@@ -117,9 +101,12 @@ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
     const size_t length = o->used - used;
     if (o->flushes != flushes || length > sizeof cached->text) return;
     cached->id = id;
-    cached->mark = (uint32_t)npuprof_json_key_hash_(&w->image, id);
+    cached->mark = id % NPUPROF_KEY_TEXTS_;
     cached->length = (uint32_t)length;
     memcpy(cached->text, o->bytes + used, length);
+    for (const npuprof_work_key_ *k = w->key_text; k < w->key_text + NPUPROF_KEY_TEXTS_; k++)
+        if (k != cached && k->length == length && memcmp(k->text, cached->text, length) == 0)
+            cached->mark = k->mark;
 }
 
 /* ---- Events */

@@ -31,6 +31,22 @@ typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_las
 typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; uint32_t end; }
     npuprof_json_last_pairs_;
 
+/* A hash that is the same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as
+   U+FFFD. */
+static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
+{
+    size_t left;
+    uint64_t h = 0;
+    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
+        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
+        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
+        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        p += step;
+        left -= step;
+    }
+    return npuprof_hash_mix_(h);
+}
+
 /* The next pair that is whole, and where its key is in the table, or would be. */
 static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im, uint32_t type,
                                                           const npuprof_json_last_pairs_ *t, uint32_t *id,

@@ -20,23 +20,15 @@
    writes the first such record. Here nothing is looked up in the table, escaped or checked for space twice.
    Data: the work area. */
 
-/* Uses of a site that are no kind: spans with results; the instant of what changed a pool, and, 32 beyond,
-   its facts. Of no site: the halves of arrows. */
-enum { NPUPROF_JSON_RESULTS_ = 31, NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
+/* More of these: the instant of what changed a pool, and, 32 beyond, its facts. Of no site: the halves of
+   arrows. */
+enum { NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
 
-#define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_JSON_RESULTS_)
+#define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_SPAN_TEXT_RESULTS_)
 #define NPUPROF_JSON_VALUES_ (1u << NPUPROF_KIND_INSTANT | 7u << NPUPROF_KIND_COUNTER_INT)
 #define NPUPROF_JSON_ELSEWHERE_ (31u << NPUPROF_KIND_FLOW_OUT)       /* flows, async, finished */
 enum { NPUPROF_JSON_ARGS_ = 8, NPUPROF_JSON_STRING_ = 64 };
 enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 };
-
-/* Is a text of the arena, of so many bytes, the same in JSON? */
-NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] < 0x20 || text[i] >= 0x7F || text[i] == '"' || text[i] == '\\') return false;
-    return true;
-}
 
 /* Copies a word. Why a macro: of a literal the length is known. */
 #define npuprof_json_put_word_(p, word) ((char *)memcpy(p, word, sizeof(word)) + sizeof(word) - 1)
@@ -44,39 +36,41 @@ NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t leng
 /* The value of an argument to p. NULL: it needs a word of its own or an escape. */
 NPUPROF_HOT_ static inline char *npuprof_json_put_value_(char *p, const npuprof_value_ *v)
 {
-    const bool is_integer = v->type == NPUPROF_ARG_INT || v->type == NPUPROF_ARG_UINT;
-    if (v->type == NPUPROF_ARG_UINT && v->bits >> 63) return NULL;
-    if (is_integer) return npuprof_digits_int_(p, (int64_t)v->bits);
+    if (v->type == NPUPROF_ARG_INT || (v->type == NPUPROF_ARG_UINT && !(v->bits >> 63)))
+        return npuprof_digits_int_(p, (int64_t)v->bits);
     if (v->type == NPUPROF_ARG_BOOL)
         return v->bits ? npuprof_json_put_word_(p, "true") : npuprof_json_put_word_(p, "false");
     if (v->type == NPUPROF_ARG_REAL)
         return (v->bits >> 52 & 0x7FF) == 0x7FF ? NULL : npuprof_digits_real_(p, v->bits);
-    if (v->type != NPUPROF_ARG_STR) return NULL;
-    if (v->length > NPUPROF_JSON_STRING_ || !npuprof_json_is_clean_(v->text, v->length)) return NULL;
-    *p = '"';
-    memcpy(p + 1, v->text, v->length);
-    p[v->length + 1] = '"';
-    return p + v->length + 2;
+    if (v->type != NPUPROF_ARG_STR || v->length > NPUPROF_JSON_STRING_) return NULL;
+    *p++ = '"';
+    for (const uint8_t *c = v->text; c < v->text + v->length; *p++ = (char)*c++)
+        if (*c < 0x20 || *c >= 0x7F || *c == '"' || *c == '\\') return NULL;
+    *p++ = '"';
+    return p;
 }
 
-/* Writes arguments to p, which has the space. Returns the end. NULL: the fast path cannot: not all keys are
-   known and differ, a value needs more, or there are none. */
+/* Writes the arguments from u to end to p, which has the space, and those of the lists that `more` finds, if
+   it is not NULL. Returns the end. NULL: the fast path cannot: not all keys are known and differ, a value
+   needs more, or there are none. */
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof_work_ *w, char *p,
-                                                                  npuprof_args_walk_ *args)
+                                                                  const npuprof_unit_ *u,
+                                                                  const npuprof_unit_ *end,
+                                                                  npuprof_args_walk_ *more)
 {
-    uint32_t marks[NPUPROF_JSON_ARGS_];
-    uint64_t seen = 0;                     /* a bit for each mark, or for some */
+    const npuprof_work_key_ *const keys = w->key_text;
+    uint64_t seen = 0;                     /* a bit for each mark */
     npuprof_value_ v;
     unsigned n = 0;
     p = npuprof_json_put_word_(p, ",\"args\":{");
-    for (; npuprof_args_next_(args, &v); n++) {
-        const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
-        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.key) return NULL;
-        const uint64_t bit = (uint64_t)1 << key->mark % 64;
-        for (unsigned i = 0; seen & bit && i < n; i++)
-            if (marks[i] == key->mark) return NULL;
+    for (;; n++) {
+        for (; u >= end && more && npuprof_args_next_list_(more); end = more->end) u = more->u;
+        if (u >= end) break;
+        u = npuprof_args_decode_(u, &v);
+        const npuprof_work_key_ *const key = &keys[v.key % NPUPROF_KEY_TEXTS_];
+        const uint64_t bit = (uint64_t)1 << key->mark;
+        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || seen & bit) return NULL;
         seen |= bit;
-        marks[n] = key->mark;
         memcpy(p, key->text, 16);
         if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
         p = npuprof_json_put_value_(p + key->length, &v);
@@ -134,18 +128,16 @@ static NPUPROF_NOINLINE_ bool npuprof_json_skips_(npuprof_work_ *w, npuprof_span
     return true;
 }
 
-/* The arguments of a plain record. */
-NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npuprof_work_ *w, bool has_results,
-                                                                   const npuprof_plain_walk_ *c,
-                                                                   const npuprof_plain_ *r)
+/* The same for a span with results, which is at `position` and ends at `until`: those behind its record, too.
+   Why not the record itself: the loop would keep it in memory. */
+static NPUPROF_NOINLINE_ char *npuprof_json_put_results_(const npuprof_work_ *w, char *p, uint64_t position,
+                                                         uint64_t until, const npuprof_unit_ *args,
+                                                         const npuprof_unit_ *behind)
 {
-    const npuprof_cursor_ *const cursor = &w->walk.cursor[0];
-    npuprof_args_walk_ args = { &w->image, r->args, r->behind, 0, 0, 0, r->end };
-    if (!has_results) return args;
-    args.chunk = cursor->chunk;
-    args.unit = (uint32_t)(r->behind - cursor->units);
-    args.position = npuprof_cursor_plain_position_(cursor, c);
-    return args;
+    const npuprof_cursor_ *const c = &w->walk.cursor[0];
+    const uint32_t unit = (uint32_t)(behind - c->units);
+    npuprof_args_walk_ more = { &w->image, NULL, NULL, c->chunk, unit, position, until };
+    return npuprof_json_put_args_(w, p, args, behind, &more);
 }
 
 /* Writes a span with the text `cached` to p. Returns the end. NULL: it is open, or does not nest, or what
@@ -160,10 +152,12 @@ NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *
     if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
-    if (r->args != r->behind || has_results) {
-        npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
-        if (!(p = npuprof_json_put_args_(w, p, &args))) return NULL;
-    }
+    if (NPUPROF_UNLIKELY_(has_results))
+        p = npuprof_json_put_results_(w, p, npuprof_cursor_plain_position_(&w->walk.cursor[0], c), r->end,
+                                      r->args, r->behind);
+    else if (r->args != r->behind)
+        p = npuprof_json_put_args_(w, p, r->args, r->behind, NULL);
+    if (!p) return NULL;
     *p = '}';
     return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
@@ -197,14 +191,13 @@ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *
                                                         const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    npuprof_args_walk_ args = npuprof_json_args_of_(w, false, c, r);
     if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
     if (r->args != c->at + 1 || !(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
     if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
                               npuprof_image_trace_ns_(&w->image, r->start));
     if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, &args))) return NULL;
+    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, r->args, r->behind, NULL))) return NULL;
     return npuprof_json_put_word_(p, "}");
 }
 
@@ -228,7 +221,7 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
         if (NPUPROF_LIKELY_(is_span && r.args == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_JSON_RESULTS_, &c, &r);
+            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_SPAN_TEXT_RESULTS_, &c, &r);
         } else if (use < 32 && !(NPUPROF_JSON_ELSEWHERE_ >> use & 1)) {
             const npuprof_plain_walk_ here = c;        /* Why copies: else the loop keeps its own in memory */
             const npuprof_plain_ record = r;

@@ -6,6 +6,9 @@
    beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
    takes the place. */
 
+/* A use of a site that is no kind: spans with results. */
+enum { NPUPROF_SPAN_TEXT_RESULTS_ = 31 };
+
 NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
 {
     return (uint64_t)tid << 32 | site << 8 | kind;

@@ -25,8 +25,8 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
-/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table; 0: none. Keys that are
-   the same once they are written have the same mark. */
+/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table. mark: below
+   NPUPROF_KEY_TEXTS_, and the same for keys of the same text; of the CSV, the key's column. */
 enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
 typedef struct npuprof_work_key_ {
     uint32_t id, mark, length;
@@ -69,6 +69,7 @@ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
     /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
     w->out.capacity = quarter + 4096 < 65536 ? quarter + 4096 : 65536;
     w->trace_root = UINT64_MAX;            /* of no trace */
+    w->key_text[0].id = 1;                 /* no key yet, also not 0 */
     w->stamps.above = NPUPROF_NO_STAMP_;
     w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + w->out.capacity);
     w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);

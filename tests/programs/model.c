@@ -20,7 +20,7 @@ static __thread uint64_t model_ticks = UINT64_C(1) << 41;
 #include <stdio.h>
 #include <string.h>
 
-enum { THREADS = 8, NAMES = 700, MOST = 40000, DEPTH = 40 };
+enum { THREADS = 8, NAMES = 700, KEYS = 150, MOST = 40000, DEPTH = 40 };
 typedef struct span { uint64_t start, end; const char *kind, *name, *category; char args[200]; } span;
 typedef struct worker {
     unsigned number;
@@ -29,7 +29,7 @@ typedef struct worker {
     uint32_t count;
     span *spans;
 } worker;
-static char names[NAMES][200];
+static char names[NAMES][200], keys[KEYS][16] = { "pe_index", "u", "dram_base", "\xFE" };
 static bool may_step_back;
 static pthread_barrier_t reached, written;
 
@@ -84,6 +84,9 @@ static void end(worker *w, span *s)
     s->end = model_ticks;
 }
 
+/* A key as it is written. */
+static const char *shown(const char *key) { return key[0] & 0x80 ? "\xEF\xBF\xBD" : key; }
+
 static void block(worker *w, int depth);
 static void one(worker *w, int depth)
 {
@@ -111,12 +114,16 @@ static void one(worker *w, int depth)
         break;
     }
     case 3: {
-        const uint64_t v = draw(w) << 11 >> draw(w) % 64, pe = draw(w) % 1000;
-        PROF_SCOPE_ARGS("c", "three",
-                        PROF_ARGS(PROF_UINT("u", v), PROF_INT("pe_index", pe), PROF_BOOL("b", v & 1)));
+        /* Why keys that differ: some are columns of the CSV, some come twice, once by bad bytes, and many
+           take others' places. */
+        const uint64_t v = draw(w) << 11 >> draw(w) % 64, n = draw(w) % 1000;
+        const char *const key = keys[draw(w) % (n % 2 ? KEYS : 4)], *const first = n % 8 ? "u" : "\xFF";
+        const char *const quote = v >> 63 ? "\"" : "";
+        PROF_SCOPE_ARGS("c", "three", PROF_ARGS(npuprof_uint_(first, v), npuprof_int_(key, (int64_t)n),
+                                                PROF_BOOL("b", v & 1)));
         s = begin(w, "span", "c", "three");
-        snprintf(s->args, sizeof s->args, v >> 63 ? "\"u\":\"%" PRIu64 "\",\"pe_index\":%" PRIu64 ",\"b\":%s"
-                 : "\"u\":%" PRIu64 ",\"pe_index\":%" PRIu64 ",\"b\":%s", v, pe, v & 1 ? "true" : "false");
+        snprintf(s->args, sizeof s->args, "\"%s\":%s%" PRIu64 "%s,\"%s\":%" PRIu64 ",\"b\":%s",
+                 shown(first), quote, v, quote, shown(key), n, v & 1 ? "true" : "false");
         block(w, depth);
         end(w, s);
         break;
@@ -216,6 +223,7 @@ int main(int argc, char **argv)
             used += snprintf(names[i] + used, sizeof names[i] - (size_t)used, "%s",
                              pieces[draw(&seed) % (sizeof pieces / sizeof *pieces)]);
     }
+    for (int i = 4; i < KEYS; i++) snprintf(keys[i], sizeof keys[i], "key %d", i);
     npuprof_start(1);
     pthread_barrier_init(&reached, NULL, threads + 1);
     pthread_barrier_init(&written, NULL, threads + 1);

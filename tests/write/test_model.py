@@ -47,6 +47,12 @@ def nest(spans):
         stack.append(span)
 
 
+def members(pairs):
+    found = dict(pairs)
+    assert len(found) == len(pairs), f"a key comes twice: {pairs}"
+    return found
+
+
 class Model(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -81,7 +87,7 @@ class Model(unittest.TestCase):
 
     def compare_json(self, way, by_thread, step):
         text = (scratch() / f"{way}.json").read_text()
-        trace = json.loads(text, parse_float=decimal.Decimal)
+        trace = json.loads(text, parse_float=decimal.Decimal, object_pairs_hook=members)
         self.base = trace["metadata"]["npuprof"]["start_unix_ns"]
         tids, spans = {}, {}
         for event in trace["traceEvents"]:
@@ -127,7 +133,8 @@ class Model(unittest.TestCase):
                 self.assertEqual((row["pe_index"], row["operator_index"], row["dram_base"],
                                   row["execution_index"], row["instruction_index"]),
                                  (str(span.args.get("pe_index", "")),
-                                  str(span.args.get("operator_index", "")), "", "", ""))
+                                  str(span.args.get("operator_index", "")),
+                                  str(span.args.get("dram_base", "")), "", ""))
                 self.assertEqual(row["parent_span_id"], span.parent.id if span.parent else "")
                 self.assertEqual(row["trace_id"], traces.setdefault(span.root, row["trace_id"]))
                 if span in json_ids:
