@@ -22063,7 +22063,7 @@ NPUPROF_OWN_ static int npuprof_write_json_locked_(npuprof_sink sink)
 /* ==== src/write/csv.h =================================================================== >>write/csv ==== */
 
 /* Rows of the CSV, one for each span: ids and times, which differ from row to row, then names and arguments,
-   which repeat. A span without arguments has the same text each time, so that is cached by call site and
+   which repeat. If no argument has a column they follow from the call site, so they are cached by it and the
    thread (span_text.h). Times are in ns since the Unix epoch.
    Data: npuprof_work_, of the thread that has the readers' lock. */
 
@@ -22103,32 +22103,62 @@ NPUPROF_OWN_ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npu
     o->used = (size_t)(p - o->bytes);
 }
 
-/* The columns cat to operator_index, with a comma on either side. A device span's pe is that of its
-   record.
+enum { NPUPROF_CSV_INTEGERS_ = 5 };
+
+/* The column of integers that a key of arguments has, from 1 on; 0: none. */
+NPUPROF_OWN_ static uint32_t npuprof_csv_column_(npuprof_work_ *w, uint32_t key)
+{
+    static const char names[NPUPROF_CSV_INTEGERS_][18] = { "dram_base", "pe_index", "execution_index",
+                                                           "instruction_index", "operator_index" };
+    npuprof_work_key_ *const cached = &w->key_text[key % NPUPROF_KEY_TEXTS_];
+    if (cached->id != key) {
+        cached->id = key;
+        uint32_t n = NPUPROF_CSV_INTEGERS_;
+        while (n && !npuprof_image_text_is_(&w->image, key, names[n - 1])) n--;
+        cached->mark = n;
+    }
+    return cached->mark;
+}
+
+/* Notes the arguments that have a column. False: none has. */
+NPUPROF_OWN_ static bool npuprof_csv_find_(npuprof_work_ *w, npuprof_args_walk_ *args,
+                              npuprof_value_ found[1 + NPUPROF_CSV_INTEGERS_])
+{
+    npuprof_value_ v;
+    uint32_t columns = 0;
+    while (npuprof_args_next_(args, &v)) {
+        const uint32_t column = npuprof_csv_column_(w, v.key);
+        found[column] = v;
+        columns |= column;
+    }
+    return columns != 0;
+}
+
+/* The columns cat to operator_index, with a comma on either side. A device span's pe is that of its record.
    Why not all arguments with the name of a column: a reader takes a thread's row with an operator_index
    for an operator, and one of no thread with a pe_index for a device span. */
-NPUPROF_OWN_ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
+NPUPROF_OWN_ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread,
+                                  npuprof_value_ found[1 + NPUPROF_CSV_INTEGERS_])
 {
-    enum { PE_INDEX = 1, OPERATOR_INDEX = 4, KEYS = 5 };
-    static const char keys[KEYS][18] = { "dram_base", "pe_index", "execution_index", "instruction_index",
-                                            "operator_index" };
+    enum { PE_INDEX = 2, OPERATOR_INDEX = 5 };
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;
     const bool device = ev->kind == NPUPROF_KIND_DEVICE;
+    if (device) {
+        found[PE_INDEX].type = NPUPROF_ARG_UINT;
+        found[PE_INDEX].bits = ev->pe;
+    }
     npuprof_out_puts_(o, ",");
     if (ev->category) npuprof_out_text_(o, im, ev->category, false);
     npuprof_out_puts_(o, ",");
     npuprof_out_text_(o, im, ev->name, false);
     npuprof_out_puts_(o, ",");
     if (thread) npuprof_out_uint_(o, thread);
-    for (unsigned i = 0; i < KEYS; i++) {
-        uint64_t value = ev->pe;
-        uint32_t type = device && i == PE_INDEX ? NPUPROF_ARG_UINT : 0;
-        if (!type && (device || (i == OPERATOR_INDEX ? ev->kind == NPUPROF_KIND_OPERATOR : thread)))
-            type = npuprof_args_find_(im, ev, keys[i], &value);
+    for (uint32_t i = 1; i <= NPUPROF_CSV_INTEGERS_; i++) {
         npuprof_out_puts_(o, ",");
-        if (type == NPUPROF_ARG_INT) npuprof_out_int_(o, (int64_t)value);
-        else if (type) npuprof_out_uint_(o, value);
+        if (!device && !(i == OPERATOR_INDEX ? ev->kind == NPUPROF_KIND_OPERATOR : thread)) continue;
+        if (found[i].type == NPUPROF_ARG_INT) npuprof_out_int_(o, (int64_t)found[i].bits);
+        else if (found[i].type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, found[i].bits);
     }
     npuprof_out_puts_(o, ",");
 }
@@ -22165,34 +22195,31 @@ NPUPROF_OWN_ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const 
     npuprof_out_take_(&w->out, p);
 }
 
-/* The cached text of a span without arguments, made if it is new. NULL: it is too long for the cache. */
-NPUPROF_OWN_ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const npuprof_event_ *ev,
-                                                         uint32_t thread)
-{
-    const uint64_t key = npuprof_span_text_key_(thread, ev->site, ev->kind);
-    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-    npuprof_out_ aside;
-    if (cached->key == key) return cached;
-    npuprof_span_text_begin_(w, cached, &aside);
-    npuprof_csv_put_text_(w, ev, thread);
-    const size_t used = w->out.used;
-    npuprof_csv_put_source_(w, ev);
-    const size_t last = w->out.used - used;
-    if (!npuprof_span_text_end_(w, cached, key, &aside)) return NULL;
-    npuprof_span_text_split_(cached, (uint32_t)last);
-    return cached;
-}
-
 NPUPROF_OWN_ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
-    const bool is_plain = row->thread && !npuprof_args_any_(ev);
-    const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
-    if (cached) {
+    const uint32_t kind = ev->results ? (uint32_t)NPUPROF_SPAN_TEXT_RESULTS_ : ev->kind;
+    const uint64_t key = npuprof_span_text_key_(row->thread, ev->site, kind);
+    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+    npuprof_value_ found[1 + NPUPROF_CSV_INTEGERS_];
+    npuprof_out_ aside;
+    memset(found, 0, sizeof found);
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, ev);
+    bool fits = !npuprof_csv_find_(w, &args, found) && kind != NPUPROF_KIND_DEVICE;
+    if (fits && cached->key != key) {
+        npuprof_span_text_begin_(w, cached, &aside);
+        npuprof_csv_put_text_(w, ev, row->thread, found);
+        const size_t used = w->out.used;
+        npuprof_csv_put_source_(w, ev);
+        const size_t last = w->out.used - used;
+        fits = npuprof_span_text_end_(w, cached, key, &aside);
+        npuprof_span_text_split_(cached, (uint32_t)last);
+    }
+    if (fits) {
         npuprof_csv_cached_row_(w, cached, row);
         return;
     }
     npuprof_csv_put_ids_(w, row);
-    npuprof_csv_put_text_(w, ev, row->thread);
+    npuprof_csv_put_text_(w, ev, row->thread, found);
     npuprof_out_int_(&w->out, row->end_ns - row->start_ns);
     npuprof_csv_put_source_(w, ev);
 }
@@ -22217,15 +22244,18 @@ NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ p;
     npuprof_csv_columns_ row;
+    npuprof_value_ found[1 + NPUPROF_CSV_INTEGERS_];
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-        if (cached->key != key || p.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
+        npuprof_args_walk_ args = { &w->image, p.args, p.behind, 0, 0, 0, 0 };
+        if (cached->key != key || p.args != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
+        if (p.args != p.behind && npuprof_csv_find_(w, &args, found)) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
         npuprof_walk_plain_(&w->walk, p.start, p.end, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
-        c.at++;
+        c.at = p.behind;
     }
     npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
