@@ -16076,7 +16076,7 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     p->end = npuprof_unit_load_w1_(u);
     p->args = p->behind = u + 1;
     const uint32_t next = npuprof_unit_load_id_(u + 1);
-    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_)) {
+    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_)) {
         if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
         p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
         p->behind = npuprof_cursor_behind_args_(p->args, c->end);
@@ -17414,6 +17414,10 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
             const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_, left = (uint32_t)(end - head);
             const bool moved = w->unit < chunk->moved_units;
             if (w0 == 0) break;
+            if (id < NPUPROF_CONTROL_ && !moved && npuprof_chunk_start_ticks_(chunk, w0) > w->until) {
+                w->chunk = 0;
+                return false;
+            }
             const npuprof_unit_ *const u =
                 npuprof_cursor_skip_controls_(head + (moved && left > 1 ? 2 : 1), end);
             const npuprof_unit_ *const behind = npuprof_cursor_skip_args_(u, end);
@@ -17422,10 +17426,6 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
                 w->u = u;
                 w->end = behind;
                 return true;
-            }
-            if (id < NPUPROF_CONTROL_ && !moved && npuprof_chunk_start_ticks_(chunk, w0) > w->until) {
-                w->chunk = 0;
-                return false;
             }
         }
         w->chunk = npuprof_image_next_chunk_(im, w->chunk - 1);

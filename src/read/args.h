@@ -56,6 +56,10 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
             const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_, left = (uint32_t)(end - head);
             const bool moved = w->unit < chunk->moved_units;
             if (w0 == 0) break;
+            if (id < NPUPROF_CONTROL_ && !moved && npuprof_chunk_start_ticks_(chunk, w0) > w->until) {
+                w->chunk = 0;
+                return false;
+            }
             const npuprof_unit_ *const u =
                 npuprof_cursor_skip_controls_(head + (moved && left > 1 ? 2 : 1), end);
             const npuprof_unit_ *const behind = npuprof_cursor_skip_args_(u, end);
@@ -64,10 +68,6 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
                 w->u = u;
                 w->end = behind;
                 return true;
-            }
-            if (id < NPUPROF_CONTROL_ && !moved && npuprof_chunk_start_ticks_(chunk, w0) > w->until) {
-                w->chunk = 0;
-                return false;
             }
         }
         w->chunk = npuprof_image_next_chunk_(im, w->chunk - 1);

@@ -330,7 +330,7 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     p->end = npuprof_unit_load_w1_(u);
     p->args = p->behind = u + 1;
     const uint32_t next = npuprof_unit_load_id_(u + 1);
-    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_)) {
+    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_)) {
         if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
         p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
         p->behind = npuprof_cursor_behind_args_(p->args, c->end);
