@@ -14,7 +14,7 @@
 /* ---- Ends of spans */
 
 /* Tells the output the ends of a lane's spans that are over at a moment, or before it. */
-static void npuprof_scene_close_(npuprof_scene_ *s, uint32_t lane, int64_t until)
+NPUPROF_HOT_ static void npuprof_scene_close_(npuprof_scene_ *s, uint32_t lane, int64_t until)
 {
     npuprof_lane_set_ *const l = s->lanes;
     while (s->output->end && l->nodes[l->top[lane]].end <= until) {

@@ -72,6 +72,7 @@ typedef struct npuprof_pftrace_ {
     uint32_t sequence, clock;            /* of all events */
     uint64_t track;                      /* of events that name none */
     uint64_t tid;                        /* of the thread at hand, as the viewer shows it */
+    uint8_t head[4];                     /* of a packet with an event, up to the stamp's number */
     int64_t last_ns;                     /* the stamp of the last event, after the beginning of the trace */
     uint32_t lanes, iids;                /* given out */
     uint32_t device;                     /* whose track was described last */
@@ -136,6 +137,9 @@ static void npuprof_pftrace_use_track_(npuprof_pftrace_ *p, uint64_t uuid)
 {
     npuprof_proto_ *const m = &p->event;
     p->track = uuid;
+    p->head[0] = NPUPROF_PFTRACE_SEQUENCE_ << 3;
+    (void)npuprof_proto_put_varint_(p->head + 1, p->sequence);
+    p->head[3] = NPUPROF_PFTRACE_STAMP_ << 3;
     npuprof_pftrace_begin_(p);
     npuprof_proto_uint_(m, NPUPROF_PFTRACE_SEQUENCE_, p->sequence);
     const size_t defaults = npuprof_proto_begin_(m, NPUPROF_PFTRACE_DEFAULTS_);
@@ -173,10 +177,8 @@ static inline uint8_t *npuprof_pftrace_put_head_(npuprof_pftrace_ *p, int64_t ns
 {
     const uint64_t difference = (uint64_t)(ns - p->last_ns);
     p->last_ns = ns;
-    *out++ = NPUPROF_PFTRACE_SEQUENCE_ << 3;
-    out = npuprof_proto_put_varint_(out, p->sequence);
-    *out++ = NPUPROF_PFTRACE_STAMP_ << 3;
-    return npuprof_proto_put_varint_(out, difference);
+    memcpy(out, p->head, sizeof p->head);
+    return npuprof_proto_put_varint_(out + sizeof p->head, difference);
 }
 
 /* Sends a TrackEvent of at most NPUPROF_PFTRACE_SHORT_ bytes that needs no new names: most are so. As many
@@ -256,9 +258,11 @@ static uint32_t npuprof_pftrace_intern_(npuprof_pftrace_ *p, unsigned space, siz
 
 static uint32_t npuprof_pftrace_intern_id_(npuprof_pftrace_ *p, unsigned space, uint32_t id)
 {
+    const size_t at = NPUPROF_FACT_COUNT_ + (size_t)id;
     size_t length;
+    if (at < p->name_count && p->names[at].sent >> space & 1) return p->names[at].iid;
     const char *const text = npuprof_image_text_(&p->work->image, id, &length);
-    return npuprof_pftrace_intern_(p, space, NPUPROF_FACT_COUNT_ + (size_t)id, text, length);
+    return npuprof_pftrace_intern_(p, space, at, text, length);
 }
 
 /* ---- Tracks: track_descriptor.proto */

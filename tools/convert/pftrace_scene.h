@@ -23,18 +23,24 @@ static void npuprof_pftrace_cache_plain_(npuprof_pftrace_ *p, uint64_t key)
     memcpy(plain->bytes, p->event.bytes, p->event.used);
 }
 
-static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
+NPUPROF_HOT_ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
 {
     npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
     npuprof_walk_ *const w = s->walk;
     const bool walk = npuprof_scene_needs_walk_(s->image);
+    npuprof_event_ ev;
+    npuprof_scene_event_ e;
     if (p->tie_first < p->tie_end) return;             /* arrows may end at any of them */
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->cursor[0]);
     npuprof_plain_ span;
+    e.ev = &ev;
+    e.keys = 0;                            /* of such a span the library itself says nothing */
+    ev.position = ev.end = 0;
+    ev.results = false;
     while (npuprof_cursor_peek_plain_(&c, &span)) {
         const uint64_t key = npuprof_span_text_key_(1, span.site, NPUPROF_KIND_SPAN);
         const npuprof_pftrace_plain_ *const plain = &p->plain[((uint32_t)key >> 8) % 256];
-        if (plain->key != key || span.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &span)) break;
+        if (plain->key != key || span.args != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &span)) break;
         const int64_t start = npuprof_image_trace_ns_(s->image, span.start);
         const int64_t end = npuprof_image_trace_ns_(s->image, span.end);
         npuprof_scene_close_(s, 0, start);
@@ -42,8 +48,17 @@ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
         s->lanes->nodes[s->lanes->top[0]].mark = 0;
         if (walk)
             npuprof_walk_plain_(w, span.start, span.end, npuprof_cursor_plain_position_(&w->cursor[0], &c));
-        npuprof_pftrace_send_short_(p, s->lanes->track[0], start, plain->bytes, plain->length);
-        c.at++;
+        if (span.args == span.behind) {
+            npuprof_pftrace_send_short_(p, s->lanes->track[0], start, plain->bytes, plain->length);
+        } else {
+            ev.args = span.args;
+            ev.args_end = span.behind;
+            npuprof_pftrace_begin_(p);
+            npuprof_proto_raw_(&p->event, plain->bytes, plain->length);
+            npuprof_pftrace_put_args_(p, &e);
+            npuprof_pftrace_send_(p, s->lanes->track[0], start);
+        }
+        c.at = span.behind;
     }
     npuprof_cursor_end_plains_(&w->cursor[0], &c);
 }
@@ -63,7 +78,7 @@ static uint32_t npuprof_pftrace_span_(npuprof_scene_ *s, const npuprof_scene_eve
     npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
     const npuprof_event_ *const ev = e->ev;
     npuprof_pftrace_begin_shown_(p, e, NPUPROF_PFTRACE_BEGIN_);
-    if (ev->kind == NPUPROF_KIND_SPAN && !e->fact_count && !npuprof_args_any_(ev))
+    if (ev->kind == NPUPROF_KIND_SPAN && !e->fact_count && !ev->results)
         npuprof_pftrace_cache_plain_(p, npuprof_span_text_key_(1, ev->site, ev->kind));
     npuprof_pftrace_put_facts_(p, e);
     if (e->submitted)
