@@ -3893,7 +3893,7 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *np
 /* The bits of the entries that may have a number, as in used_. */
 NPUPROF_OWN_ static uint32_t *npuprof_npu_row_of_(const npuprof_npu *npu, uint64_t id)
 {
-    const uint64_t row = npuprof_hash_mix_(id & npu->id_mask_) % NPUPROF_NPU_ROWS_;
+    const uint64_t row = npuprof_hash_mix_fast_(id & npu->id_mask_) % NPUPROF_NPU_ROWS_;
     return npu->numbered_ + row * (npu->desc_.job_count / 32);
 }
 
@@ -5016,7 +5016,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, con
 NPUPROF_OWN_ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
 {
     uint64_t hash = 1;
-    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
+    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_fast_(hash ^ r->v[q->present[i]]);
     return (uint32_t)(hash >> 32);
 }
 
@@ -5930,7 +5930,8 @@ enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
 NPUPROF_OWN_ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
 {
-    unsigned at = (unsigned)(npuprof_hash_mix_(value ^ (uint64_t)q->number << 56) >> 32) % NPUPROF_NPU_LANES_;
+    const uint64_t hash = npuprof_hash_mix_fast_(value ^ (uint64_t)q->number << 56);
+    unsigned at = (unsigned)(hash >> 32) % NPUPROF_NPU_LANES_;
     while (npu->lanes_[at].ring && (npu->lanes_[at].ring != q->number + 1 || npu->lanes_[at].value != value))
         at = (at + 1) % NPUPROF_NPU_LANES_;
     return at;
@@ -6418,8 +6419,9 @@ typedef struct npuprof_npu_pair_ {
 NPUPROF_OWN_ static unsigned npuprof_npu_pair_bucket_(const npuprof_npu_entry_ *e)
 {
     const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
-    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)e->q->number << 56 ^ (uint64_t)e->pe << 40);
-    return (unsigned)(npuprof_hash_mix_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
+    const uint64_t place = (uint64_t)e->q->number << 56 ^ (uint64_t)e->pe << 40;
+    const uint64_t hash = npuprof_hash_mix_fast_(key[0] ^ place);
+    return (unsigned)(npuprof_hash_mix_fast_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
 }
 
 /* All are free. */

@@ -139,7 +139,7 @@ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *npu)
 /* The bits of the entries that may have a number, as in used_. */
 static uint32_t *npuprof_npu_row_of_(const npuprof_npu *npu, uint64_t id)
 {
-    const uint64_t row = npuprof_hash_mix_(id & npu->id_mask_) % NPUPROF_NPU_ROWS_;
+    const uint64_t row = npuprof_hash_mix_fast_(id & npu->id_mask_) % NPUPROF_NPU_ROWS_;
     return npu->numbered_ + row * (npu->desc_.job_count / 32);
 }
 

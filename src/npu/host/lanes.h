@@ -13,7 +13,8 @@ enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
 static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
 {
-    unsigned at = (unsigned)(npuprof_hash_mix_(value ^ (uint64_t)q->number << 56) >> 32) % NPUPROF_NPU_LANES_;
+    const uint64_t hash = npuprof_hash_mix_fast_(value ^ (uint64_t)q->number << 56);
+    unsigned at = (unsigned)(hash >> 32) % NPUPROF_NPU_LANES_;
     while (npu->lanes_[at].ring && (npu->lanes_[at].ring != q->number + 1 || npu->lanes_[at].value != value))
         at = (at + 1) % NPUPROF_NPU_LANES_;
     return at;

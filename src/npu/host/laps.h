@@ -14,7 +14,7 @@
 static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
 {
     uint64_t hash = 1;
-    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
+    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_fast_(hash ^ r->v[q->present[i]]);
     return (uint32_t)(hash >> 32);
 }
 

@@ -20,8 +20,9 @@ typedef struct npuprof_npu_pair_ {
 static unsigned npuprof_npu_pair_bucket_(const npuprof_npu_entry_ *e)
 {
     const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
-    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)e->q->number << 56 ^ (uint64_t)e->pe << 40);
-    return (unsigned)(npuprof_hash_mix_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
+    const uint64_t place = (uint64_t)e->q->number << 56 ^ (uint64_t)e->pe << 40;
+    const uint64_t hash = npuprof_hash_mix_fast_(key[0] ^ place);
+    return (unsigned)(npuprof_hash_mix_fast_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
 }
 
 /* All are free. */
