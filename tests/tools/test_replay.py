@@ -20,6 +20,7 @@ from npuprof.analysis.paths import by_owner, slack_of
 from npuprof.analysis.programs import Instruction, Program
 from planted.model import Instr, Model, latencies, median, schedule, simulate, window
 from planted.write import Form, write
+from test_replay_waits import Hand
 
 HALF = Fraction(1, 2)
 
@@ -210,69 +211,13 @@ class AgainstBruteForce(unittest.TestCase):
                         self.assertEqual(graph.times(lags)[last] > times[last], moved)
 
 
-class ByHand(unittest.TestCase):
+class ByHand(Hand):
     """An inference with two jobs on two PEs and one wait, and a request from another thread: figures that can
     be checked in the head. Times in us."""
-
-    def setUp(self):
-        self.lines = []
-
-    def span(self, tid, name, start, end, **args):
-        self.lines.append({"ph": "X", "name": name, "cat": "c", "pid": 1, "tid": tid, "ts": start,
-                           "dur": end - start, "args": args})
-
-    def arrow(self, name, number, from_tid, from_us, tid, us):
-        self.lines.append({"ph": "s", "name": name, "id": number, "pid": 1, "tid": from_tid, "ts": from_us})
-        self.lines.append({"ph": "f", "name": name, "id": number, "pid": 1, "tid": tid, "ts": us, "bp": "e"})
-
-    def job(self, number, submit, pe, start, end):
-        self.span(1, "Submit", submit, submit + 1)
-        args = {"stamp": "device", "pe_index": pe, "execution_index": number}
-        self.span(3 + pe, "kernel", start, end, **args)
-        self.arrow("submit", number, 1, submit, 3 + pe, start)
-
-    def replay(self):
-        names = {1: "worker", 2: "client", 3: "npu PE 0", 4: "npu PE 1"}
-        metadata = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
-                    for tid, name in names.items()]
-        self.lines.sort(key=lambda e: (e["tid"], e["ts"], -e.get("dur", 0)))
-        # Why: a reader needs the begin of an arrow before its end.
-        self.lines.sort(key=lambda e: e["ph"] == "f")
-        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 2, "pid": 1, "devices": []}
-        path = helpers.scratch() / "hand.json"
-        path.write_text(json.dumps({"traceEvents": metadata + self.lines, "metadata": {"npuprof": about}}))
-        return replay.of(Facts(npuprof.load(path)))
 
     def after(self, found, *changes):
         """us of the one inference, with the changes."""
         return found.effect(*changes).after[0] / 2000
-
-    def test_one_wait_for_a_batch(self):
-        """Who waits for the last of three jobs of a queue waits for those that end in this wait, too. Which
-        ended before it began: there may have been another wait, and nobody knows."""
-        for begin in 603, 650, 709:
-            self.lines = []
-            for n in range(12):
-                at = 914 * n
-                self.span(1, "Prepare", at, at + 600)
-                for k in range(3):
-                    self.job(3 * n + k, at + 600 + k, 0, at + 610 + 100 * k, at + 708 + 100 * k)
-                self.span(1, "Clean up", at + 603, at + begin)
-                self.span(1, "Wait", at + begin, at + 914, kind="wait")
-            effect = self.replay().effect(("device", None, Fraction(1, 2)))
-            self.assertEqual(bool(effect.assumed & {replay.JOB, replay.ORDER}), begin == 709, effect)
-
-    def test_a_wait_that_began_behind_the_end(self):
-        """An interrupt comes 40 behind a job's end. A wait from 5 to 40 behind it waits for it or works."""
-        at = then = 0
-        for n in range(40):
-            length = 100 if n % 2 else 50
-            self.job(n, at, 0, at + 5, at + 5 + length)
-            self.span(1, "Work", at + 1, at + 60)
-            self.span(1, "Wait", at + 60, at + 45 + length, kind="wait")
-            at, then = at + 45 + length, then + 45 + length / 2
-        low, high = self.replay().effect(("device", None, Fraction(1, 2))).window
-        self.assertTrue(20 < low < 22 and 100 * (at - then) / at < high + 1, (low, high))
 
     def test_one_wait_for_two_jobs(self):
         self.span(1, "Inference", 0, 100, kind="inference")

@@ -36,6 +36,11 @@ def shrinking(replay, changes, beside):
     for what, name, k in changes:
         if what == "host":
             shares += ((1 - k) * share for share in host_shares(replay, name))
+        elif what == "pes":
+            # Why: so many jobs may be under way then in the time of one.
+            shares += (ALL * (1 - Fraction(1, count)) for count in replay.pe_counts(k or 0).values())
+        elif what == "depth":
+            shares.append(ALL * (1 - Fraction(1, k)))
     for fixed in (False, True) if any(change[0] in INSIDE for change in changes) else ():
         lags = replay.changed(changes, fixed, False)[0]
         pairs = [(before, after) for before, after in zip(replay.points.dur, lags.dur) if before != after]

@@ -356,7 +356,7 @@ class Replay:
         if sign:
             self._queues(lags, sign)
         if pes is not None:
-            times, graph = free_first(self.points, graph.threads, lags, self._pes(pes))
+            times, graph = free_first(self.points, graph.threads, lags, self.pe_counts(pes))
             yield *self._measure(times, graph), 0, sum(lags.dur)
             return
         times = graph.times(lags)
@@ -442,7 +442,7 @@ class Replay:
             self.graphs[depth] = Graph(points, threads)
         return self.graphs[depth]
 
-    def _pes(self, more):
+    def pe_counts(self, more):
         """By device, the number of its PEs and `more`."""
         queues, counts = self.points.jobs.queues, {}
         for queue in queues:

@@ -1,0 +1,89 @@
+# test: time=60 - replay: what a wait may be for, drawn by hand: no gain is sure that the trace does not show
+# SPDX-License-Identifier: MIT
+import json
+import unittest
+from fractions import Fraction
+
+import helpers
+import npuprof
+from npuprof.analysis import effects, replay
+from npuprof.analysis.facts import Facts
+
+HALF = Fraction(1, 2)
+
+
+class Hand(unittest.TestCase):
+    """Draws a trace: thread 1 submits, thread 2 is another one, 3 and 4 are the PEs. Times in us."""
+
+    def setUp(self):
+        self.lines = []
+
+    def span(self, tid, name, start, end, **args):
+        self.lines.append({"ph": "X", "name": name, "cat": "c", "pid": 1, "tid": tid, "ts": start,
+                           "dur": end - start, "args": args})
+
+    def arrow(self, name, number, from_tid, from_us, tid, us):
+        self.lines.append({"ph": "s", "name": name, "id": number, "pid": 1, "tid": from_tid, "ts": from_us})
+        self.lines.append({"ph": "f", "name": name, "id": number, "pid": 1, "tid": tid, "ts": us, "bp": "e"})
+
+    def job(self, number, submit, pe, start, end):
+        self.span(1, "Submit", submit, submit + 1)
+        args = {"stamp": "device", "pe_index": pe, "execution_index": number}
+        self.span(3 + pe, "kernel", start, end, **args)
+        self.arrow("submit", number, 1, submit, 3 + pe, start)
+
+    def replay(self):
+        names = {1: "worker", 2: "client", 3: "npu PE 0", 4: "npu PE 1"}
+        metadata = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
+                    for tid, name in names.items()]
+        self.lines.sort(key=lambda e: (e["tid"], e["ts"], -e.get("dur", 0)))
+        # Why: a reader needs the begin of an arrow before its end.
+        self.lines.sort(key=lambda e: e["ph"] == "f")
+        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 2, "pid": 1, "devices": []}
+        path = helpers.scratch() / "hand.json"
+        path.write_text(json.dumps({"traceEvents": metadata + self.lines, "metadata": {"npuprof": about}}))
+        return replay.of(Facts(npuprof.load(path)))
+
+
+class Waits(Hand):
+    def test_one_wait_for_a_batch(self):
+        """Who waits for the last of three jobs of a queue waits for those that end in this wait, too. Which
+        ended before it began: there may have been another wait, and nobody knows."""
+        for begin in 603, 650, 709:
+            self.lines = []
+            for n in range(12):
+                at = 914 * n
+                self.span(1, "Prepare", at, at + 600)
+                for k in range(3):
+                    self.job(3 * n + k, at + 600 + k, 0, at + 610 + 100 * k, at + 708 + 100 * k)
+                self.span(1, "Clean up", at + 603, at + begin)
+                self.span(1, "Wait", at + begin, at + 914, kind="wait")
+            effect = self.replay().effect(("device", None, HALF))
+            self.assertEqual(bool(effect.assumed & {replay.JOB, replay.ORDER}), begin == 709, effect)
+
+    def test_a_wait_that_began_behind_the_end(self):
+        """An interrupt comes 40 behind a job's end. A wait from 5 to 40 behind it waits for it or works."""
+        at = then = 0
+        for n in range(40):
+            length = 100 if n % 2 else 50
+            self.job(n, at, 0, at + 5, at + 5 + length)
+            self.span(1, "Work", at + 1, at + 60)
+            self.span(1, "Wait", at + 60, at + 45 + length, kind="wait")
+            at, then = at + 45 + length, then + 45 + length / 2
+        low, high = self.replay().effect(("device", None, HALF)).window
+        self.assertTrue(20 < low < 22 and 100 * (at - then) / at < high + 1, (low, high))
+
+    def test_more_pes_where_nothing_is_known_to_wait(self):
+        """Two jobs of one PE, and a span that may be the wait for both. With a second PE they may run at
+        once, and who does not know what waits does not know that this brings nothing."""
+        for n in range(40):
+            at = 220 * n
+            for k in range(2):
+                self.job(2 * n + k, at + 2 * k, 0, at + 5 + 100 * k, at + 104 + 100 * k)
+            self.span(1, "ioctl", at + 4, at + 210)
+        found = self.replay()
+        for change in ("pes", None, 1), ("depth", None, 4):
+            effect = found.effect(change)
+            self.assertIn(effects.JOB, effect.assumed, change)
+            # Of 220 the last 100 are saved at most.
+            self.assertGreater(effect.window[1], 45, change)
