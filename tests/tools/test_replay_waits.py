@@ -87,3 +87,18 @@ class Waits(Hand):
             self.assertIn(effects.JOB, effect.assumed, change)
             # Of 220 the last 100 are saved at most.
             self.assertGreater(effect.window[1], 45, change)
+
+    def test_woken_by_another_thread(self):
+        """A thread works one inference ahead; another one hears of the ends and wakes it. When that one was
+        woken nobody says, so it may be as soon as the jobs are done."""
+        for n in range(40):
+            at = 300 * n
+            self.job(n, at, 0, max(at + 5, 300 * n), at + 290)
+            self.span(1, "Inference", at, at + 300, kind="inference")
+            if n:
+                self.span(1, "Wait", at + 2, at + 10, kind="wait")
+                self.span(2, "Complete", at + 4, at + 7)
+                self.arrow("wake", 1000 + n, 2, at + 6, 1, at + 10)
+        effect = self.replay().effect(("device", None, HALF))
+        self.assertIn(effects.JOB, effect.assumed)
+        self.assertGreaterEqual(effect.window[1], 45)

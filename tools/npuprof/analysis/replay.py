@@ -191,7 +191,9 @@ class Replay:
             if kind == SUBMIT:
                 under_way.add(ref)
             elif kind == END:
-                under_way, until = set(), None
+                # Why not all: who works ahead waits for a job in a later inference.
+                under_way = {k for k in under_way if (self.points.waits[k] or (0, 0))[1] > time}
+                until = None
             elif kind == NOTICED:
                 under_way.discard(ref)
                 # Why not at once: what wakes a thread has the time of its waking.
@@ -203,7 +205,7 @@ class Replay:
 
     def _inference_end(self, k, time):
         inference, trace = self.facts.jobs.inference[k], self.trace
-        return time if inference < 0 else trace.start[inference] + trace.dur[inference]
+        return time if inference < 0 else max(time, trace.start[inference] + trace.dur[inference])
 
     def _effect(self, changes, reading):
         if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
