@@ -102,3 +102,18 @@ class Waits(Hand):
         effect = self.replay().effect(("device", None, HALF))
         self.assertIn(effects.JOB, effect.assumed)
         self.assertGreaterEqual(effect.window[1], 45)
+
+    def test_a_sender_that_waits(self):
+        """One thread brings what another one works on, and waits where its queue is full. So a faster device
+        brings more than the requests' arrows tell."""
+        for n in range(40):
+            at = 300 * n
+            self.span(2, "Decode", at + 10, at + 60)
+            self.span(2, "Queue put", at + 60, at + 300)
+            self.arrow("request", 1000 + n, 2, at + 299, 1, at + 302)
+            self.span(1, "Queue get", at + 301, at + 303)
+            self.job(n, at + 303, 0, at + 310, at + 560)
+            self.span(1, "Wait", at + 305, at + 590, kind="wait")
+        effect = self.replay().effect(("device", None, HALF))
+        self.assertIn(effects.JOB, effect.assumed)
+        self.assertGreaterEqual(effect.window[1], 40)

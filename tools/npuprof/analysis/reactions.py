@@ -14,6 +14,7 @@ The first four make a gain an interval. The last one only says that no gain is s
 be nobody knows.
 """
 
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import pairwise
 from math import sqrt
@@ -25,7 +26,7 @@ from .bounds import ALL, shrinking
 from .effects import BATCH, BESIDE, POOL, TURNS, either, percent
 from .leaves import Leaves
 from .levels import same_factor, speeds
-from .moments import ARRIVAL
+from .moments import ARRIVAL, LEAVES
 
 SHARE = 50         # waits of less than one part of so many of the work of a device are no matter
 FEW = 30           # inferences or jobs; of fewer nothing is said
@@ -60,6 +61,11 @@ def bounded(replay, effect):
     return either(effect, shared_out(replay, effect), POOL) if shared else effect
 
 
+def waiting_names(trace, words=frozenset(WAITS)):
+    """Numbers of the names that sound like waiting."""
+    return {n for n, text in enumerate(trace.names) if requests.words_of(text) & words}
+
+
 def once(made):
     """Keeps what is made of a Replay with it."""
     def kept(replay):
@@ -86,13 +92,34 @@ def in_turns(replay):
 def beside(replay):
     """ns in the window that a thread without points works at most. What sounds like waiting is no work."""
     trace, window, known, most = replay.trace, replay.facts.window, set(replay.points.thread), 0
-    waits = {n for n, text in enumerate(trace.names) if requests.words_of(text) & WAITS}
-    leaves = Leaves(trace)
+    waits, leaves = waiting_names(trace), Leaves(trace)
     for base in {trace.tracks[trace.track[i]].base for i in trace.host_rows} - known:
         pieces = leaves.pieces(base, window.start_ns, window.end_ns)
         most = max(most, sum(end - begin for begin, end, row in pieces
                              if row >= 0 and trace.name[row] not in waits))
     return most
+
+
+@once
+def senders_wait(replay):
+    """True: a thread that submits nothing, and from which arrows come, is in spans that sound like waiting,
+    and not for a clock. It may wait until others take what it brings."""
+    points, window, trace = replay.points, replay.facts.window, replay.trace
+    arrivals, senders = {}, set()
+    for p, (kind, time, ref) in enumerate(points.point):
+        if kind == ARRIVAL and ref not in points.handed:
+            arrivals.setdefault(points.thread[p], []).append(time)
+        elif kind == LEAVES and ref not in points.handed:
+            senders.add(points.thread[p])
+    waits, leaves = waiting_names(trace, WAITS - requests.CLOCK - {"idle"}), Leaves(trace)
+    for base in senders - set(points.jobs.thread):
+        told = arrivals.get(base, [])
+        own = (end - begin for begin, end, row in leaves.pieces(base, window.start_ns, window.end_ns)
+               if row >= 0 and trace.name[row] in waits
+               and bisect_left(told, begin) == bisect_right(told, end + requests.AT_ONCE))
+        if SHARE * sum(own) >= window.length_ns:
+            return True
+    return False
 
 
 @once

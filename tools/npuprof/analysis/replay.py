@@ -179,8 +179,9 @@ class Replay:
 
     @cached_property
     def hears(self):
-        """True: a thread with a job under way hears from another one, which may have waited for the job."""
-        return any(map(self._hears, self.points.threads))
+        """True: a thread with a job under way hears from another one, which may have waited for the job, or
+        from one that seems to wait for it otherwise."""
+        return any(map(self._hears, self.points.threads)) or reactions.senders_wait(self)
 
     def _hears(self, thread):
         """True: an arrow from another thread comes between a submission and the end of its inference, or the
