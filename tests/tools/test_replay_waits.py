@@ -117,3 +117,16 @@ class Waits(Hand):
         effect = self.replay().effect(("device", None, HALF))
         self.assertIn(effects.JOB, effect.assumed)
         self.assertGreaterEqual(effect.window[1], 40)
+
+    def test_a_nap_longer_than_the_job(self):
+        """A thread sleeps 1000 and looks then: jobs of 400 to 432 are all seen at the first look, so one of
+        200 may be seen no sooner. Nothing says that it does not look each 500, either."""
+        at = 0
+        for n in range(40):
+            length = 400 + 8 * (n * 7 % 5)
+            self.job(n, at, 0, at + 5, at + 5 + length)
+            self.span(1, "Wait", at + 2, at + 1002 + n % 3, kind="wait")
+            at += 1100 + 37 * (n * n % 11)
+        effect = self.replay().effect(("device", None, HALF))
+        self.assertIn(effects.POLL, effect.assumed)
+        self.assertTrue(effect.window[0] < 1 and effect.window[1] > 30, effect.window)

@@ -49,8 +49,9 @@ def poll_of(replay, changes):
 
 def look(replay, lags, early, most):
     """Sets the notices of polls that look each `most` ns: the earliest or the latest there may be. Why not
-    any: a job that ends earlier is seen no later than it was, and one that ends later no earlier."""
-    points = replay.points
+    any: a job that ends earlier is seen no later than it was, and one that ends later no earlier. Where
+    only the latest notice is known, and not how often they look, that one is no bound of the next."""
+    points, cap = replay.points, most if replay.poll_is_period else float("inf")
     for p, ns in lags.notice.items():
         k = points.point[p].ref
         sooner = points.latency[k] + points.dur[k] - lags.latency[k] - lags.dur[k]
@@ -63,4 +64,4 @@ def look(replay, lags, early, most):
         elif early:
             lags.notice[p] = max(0, ns + sooner) if sooner <= 0 else 0
         else:
-            lags.notice[p] = max(ns, min(most, ns + sooner)) if sooner >= 0 else max(ns, most)
+            lags.notice[p] = max(ns, min(cap, ns + sooner)) if sooner >= 0 else max(ns, most)

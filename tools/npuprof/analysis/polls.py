@@ -41,7 +41,7 @@ def step(jobs, own):
     ends = spread([jobs.end[k] - begin_of(jobs, k) for k in waited])
     seen = spread([jobs.n[k] - begin_of(jobs, k) for k in waited])
     most = late(jobs, waited, 990)
-    return most if ends > 4 * seen and 8 * ends > most else None
+    return most if ends > 4 * seen and 128 * ends > most else None
 
 
 def waits(jobs, own):

@@ -270,6 +270,10 @@ class Replay:
         return polls.step(self.facts.jobs, self._waited_for())
 
     @cached_property
+    def poll_is_period(self):
+        return polls.polls(self.facts.jobs, self._waited_for()) is not None
+
+    @cached_property
     def polls_by_clock(self):
         return polls.by_clock(self.facts.jobs, self._waited_for())
 
