@@ -101,7 +101,8 @@ static void nor_does_one_load_with_the_hosts_clock(void)
         }
         CHECK(first >> 32 != last >> 32);
     }
-    CHECK_INT(npu.mmio_reads - loads, LAPS * (READS + 2));
+    /* but for the first one behind most of a lap, which reads all of it: three */
+    CHECK_INT(npu.mmio_reads - loads, LAPS * (READS + 4));
     npuprof_npu_close(&npu);
     guest_send_trace("hpet.json");
 }
