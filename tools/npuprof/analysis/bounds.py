@@ -38,7 +38,8 @@ def shrinking(replay, changes, beside):
             shares += ((1 - k) * share for share in host_shares(replay, name))
         elif what == "pes":
             # Why: so many jobs may be under way then in the time of one.
-            shares += (ALL * (1 - Fraction(1, count)) for count in replay.pe_counts(k or 0).values())
+            shares += (ALL * (1 - Fraction(1, min(count, max(1, replay.points.count))))
+                       for count in replay.pe_counts(k or 0).values())
         elif what == "depth":
             shares.append(ALL * (1 - Fraction(1, k)))
     for fixed in (False, True) if any(change[0] in INSIDE for change in changes) else ():
