@@ -81,12 +81,12 @@ static int npuprof_npu_device_times_(npuprof_npu *npu, const npuprof_npu_by_hand
     d->flags = NPUPROF_STAMP_DEVICE;
     d->start = r->start;
     d->end = r->end;
-    d->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    const uint32_t epoch = NPUPROF_LOAD_(&npu->epoch_);
     const npuprof_anchor_ job = { r->start, of->link.ticks, r->seen };
     /* Why in this order: what is not possible must not teach the clock. */
     bool good = npuprof_npu_are_possible_(npu, r->start, r->end);
-    if (good && of->known) good = npuprof_npu_bracket_job_(npu, d->epoch, &job, r->end, 0);
-    d->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    if (good && of->known) good = npuprof_npu_bracket_job_(npu, epoch, &job, r->end, 0);
+    d->epoch = NPUPROF_LOAD_(&npu->epoch_);    /* what it told may have begun one */
     if (!good) return NPUPROF_RECORDS_STAMPS;
     /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
     const bool doubtful = d->epoch && npuprof_npu_may_stand_(npu) && (!of->known || of->epoch != d->epoch);

@@ -88,9 +88,9 @@ class Pairing:
             yield Pair(k, i, sure, *(looks[2:] if sure else ()))
             pending.remove(k)
             if sure and self._ends_row(at, after):
-                older = self._before(k, pending, begin)
-                yield from (Pair(other, i, sure) for other in older)
-                pending = [other for other in pending if other not in older]
+                for other in self._before(k, pending, begin):
+                    yield Pair(other, i, sure)
+                    pending.remove(other)
             # One wait for all jobs of an inference.
             inference = jobs.inference[k]
             if inference >= 0 and not self.queue_of and self._last_wait(after, inference):
@@ -139,9 +139,14 @@ class Pairing:
     def _before(self, k, pending, begin):
         """The jobs of k's queue submitted before it that ended before it in the wait that began then. The
         thread has not waited for them sooner, and goes on without another wait."""
-        jobs, queue, end = self.jobs, self.jobs.queue, self.jobs.end
-        return [other for other in pending if queue[other] == queue[k] and jobs.s[other] < jobs.s[k]
-                and begin <= end[other] <= end[k]]
+        jobs, found = self.jobs, []
+        for other in reversed(pending):
+            if jobs.queue[other] == jobs.queue[k] and jobs.s[other] < jobs.s[k]:
+                if jobs.end[other] < begin:
+                    break        # Why: those before it ended sooner still, and there may be many of them
+                if jobs.end[other] <= jobs.end[k]:
+                    found.append(other)
+        return found
 
     def _ended(self, k, ns):
         """True: the inference of job k ended before that moment."""

@@ -34,7 +34,8 @@ def by_clock(jobs, own):
 
 def step(jobs, own):
     """How late a look may come, ns; None: nothing says that threads poll. Where notices lie in one place, and
-    the ends before them do not, it is the latest there usually was."""
+    the ends before them do not, it is the latest there usually was. Of ends within less than one part in 128
+    of that, nothing says whether it was chance that they lie there."""
     found, waited = polls(jobs, own), waits(jobs, own)
     if found or len(waited) < LEAST:
         return found
