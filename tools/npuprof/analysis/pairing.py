@@ -86,9 +86,10 @@ class Pairing:
             if site in self.open_sites:
                 self.open.add(i)
             yield Pair(k, i, sure, *(looks[2:] if sure else ()))
-            pending.remove(k)
+            place_of_job = pending.index(k)
+            del pending[place_of_job]
             if sure and self._ends_row(at, after):
-                for other in self._before(k, pending, begin):
+                for other in self._before(k, pending, place_of_job, begin):
                     yield Pair(other, i, sure)
                     pending.remove(other)
             # One wait for all jobs of an inference.
@@ -136,12 +137,14 @@ class Pairing:
         return after < 0 or (at < len(self.own)
                              and self.jobs.S[self.own[at]] <= self.jobs.trace.start[after])
 
-    def _before(self, k, pending, begin):
+    def _before(self, k, pending, place, begin):
         """The jobs of k's queue submitted before it that ended before it in the wait that began then. The
-        thread has not waited for them sooner, and goes on without another wait."""
+        thread has not waited for them sooner, and goes on without another wait. place: of k in pending, which
+        is in the order of submissions."""
         jobs, found = self.jobs, []
-        for other in reversed(pending):
-            if jobs.queue[other] == jobs.queue[k] and jobs.s[other] < jobs.s[k]:
+        for n in range(place - 1, -1, -1):
+            other = pending[n]
+            if jobs.queue[other] == jobs.queue[k]:
                 if jobs.end[other] < begin:
                     break        # Why: those before it ended sooner still, and there may be many of them
                 if jobs.end[other] <= jobs.end[k]:
