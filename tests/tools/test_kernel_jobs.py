@@ -67,6 +67,7 @@ class Jobs(unittest.TestCase):
             with self.subTest(form=name):
                 self.check(Machine(1).run(150), text, quantum=2000)
 
+    @helpers.thorough
     def test_ten_thousand(self):
         """Two schedulers of one name, one and two credits."""
         rings = [Ring("npu", "a.npu", 5, 1, 45), Ring("npu", "b.npu", 2**32 + 9, 2, 46)]
@@ -147,6 +148,17 @@ class Jobs(unittest.TestCase):
         args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
         self.assertGreater(sum("another lane" in a["start"] for a in args), 20)
         self.assertEqual({a["stream"] for a in args}, {6, 8})
+
+    def test_a_stream_of_two_rings(self):
+        """The jobs of one context may go to one ring or the other: each is drawn in its own."""
+        rings = [Ring(name, name, 5, 1, 45, seqno) for name, seqno in (("a.npu", 0), ("b.npu", 1000))]
+        machine = Machine(2, rings, stable=False).run(60)
+        _, trace = merged(kernel_texts.ftrace(machine.lines))
+        names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"]
+                 if event["name"] == "thread_name"}
+        drawn = {event["args"]["job"]: names[event["tid"]].split()[0] for event in trace["traceEvents"]
+                 if event.get("args", {}).get("stamp") == "kernel"}
+        self.assertEqual(drawn, {label: rings[int(label[2:]) > 1000].name for label in machine.truth})
 
     def test_shared_hardware(self):
         """Two rings of one device may be one engine in turns, and so may all whose device no line names."""
@@ -242,6 +254,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual({a["end"] for a in args}, {"end as told: a timer led there, so it was asked for"})
         self.assertGreater(sum("start_error_ns" in a for a in args), 100)
 
+    @helpers.thorough
     def test_lost(self):
         """What events are missing from is never closed, and is not claimed to be known."""
         for way in ({"threaded": True}, {"threaded": True, "stalls": 0.1, "together": 0.3},

@@ -27,6 +27,13 @@ STRANGERS, KEPT = 100_000, 4096  # fences that are kept: without a begin; closed
 Init = namedtuple("Init", "context seqno ring ns cpu holes first sure")
 
 
+def know(lanes, lane):
+    """Notes a Lane by its context as dma_fence prints it; None: it has several, as two contexts that are
+    printed alike do, and one whose jobs go to several rings."""
+    if lanes.setdefault(lane.number & LOW, lane) != lane:
+        lanes[lane.number & LOW] = None
+
+
 class Fences:
     """Feeds Jobs with what the DRM scheduler and dma_fence tell."""
 
@@ -80,8 +87,7 @@ class Fences:
         """(key, Lane) of a line of the scheduler's own."""
         device, context, seqno, ring = found.groups()[:4]
         lane = Lane(f"{device} {ring}", f"stream {context}", int(context), device)
-        if self.lanes.setdefault(lane.number & LOW, lane) != lane:
-            self.lanes[lane.number & LOW] = None        # two contexts that dma_fence prints alike
+        know(self.lanes, lane)
         return (int(context) & LOW, int(seqno) & LOW), lane
 
     def done(self, event):
@@ -127,12 +133,12 @@ class Fences:
             self.finished.add(context)
             if sure:
                 self.sure.add(context)
-                self.timelines.setdefault(context, job.lane)
+                know(self.timelines, job.lane)
             else:
                 self.unsure.append((context, job))
 
     def known(self):
-        """{context: Lane}, where dma_fence prints no two contexts alike."""
+        """{context: Lane} of those with one lane."""
         found = self.timelines | self.lanes
         return {context: lane for context, lane in found.items() if lane is not None}
 
