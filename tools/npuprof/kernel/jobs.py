@@ -41,17 +41,19 @@ class Job:
     doubted     its end may be another job's: they had one key at a time
     reused      its key may be another job's later
     ran         a line tells that it was given to the hardware
+    at_once     the thread that gave it to the hardware told its end, and no interrupt led there
     own         only lines of the driver's own began it"""
 
     __slots__ = ("label", "lane", "tid", "runner", "client", "arm", "submit", "low", "high", "done", "irq",
                  "raised", "irq_who", "in_order", "stated", "after_doorbell", "doubted", "reused", "ran",
-                 "own")
+                 "own", "at_once")
 
     def __init__(self, label, ns, tid):
         self.label, self.arm, self.submit, self.tid = label, ns, ns, tid
         self.runner = self.lane = self.client = self.low = self.high = self.done = self.irq = None
         self.raised, self.doubted, self.reused, self.ran, self.own = None, False, False, False, False
         self.irq_who, self.in_order, self.stated, self.after_doorbell = "", True, False, False
+        self.at_once = False
 
 
 class Jobs:
@@ -97,6 +99,7 @@ class Jobs:
             hop = self.contexts.interrupt_before(event)
             if hop:
                 job.irq, job.irq_who, job.raised = hop.ns, hop.context.who, hop.context.raised
+            job.at_once = hop is None and event.tid == job.runner
             self.contexts.job_ended(event, job)
 
     def ended(self, key, event):
@@ -294,6 +297,8 @@ def starting(job, before, end, ordered, past):
     at, busy = min(high, end), before.told > low       # of a short job: it ended before its bracket did
     if past or (busy and not ordered):
         return at, None, "start not known: jobs of this lane are not known to run in order"
+    if job.at_once and not job.ran:
+        return at, None, "start not known: it may have been killed, and never have run"
     if before.drawn > at:
         known = before.earliest is not None and job.high is not None
         error = max(before.told - before.drawn, before.drawn - before.earliest) if known else None
