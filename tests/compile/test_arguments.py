@@ -1,5 +1,5 @@
-# the arguments of the macros: PROF_ARG makes what the value's type asks for, and a mistake is refused with a
-# sentence
+# test: thorough - the arguments of the macros: PROF_ARG makes what the value's type asks for, and a
+# mistake is refused with a sentence
 # SPDX-License-Identifier: MIT
 import json
 import shutil
@@ -62,12 +62,10 @@ class Arguments(unittest.TestCase):
         """PROF_ARG, in C."""
         self.check_by_type(installed()[:1])
 
-    @helpers.thorough
     def test_by_type_everywhere(self):
         """PROF_ARG, in C and C++."""
         self.check_by_type(installed()[1:])
 
-    @helpers.thorough
     def test_refused_and_accepted(self):
         """The same on and off, each refusal with its sentence."""
         for number, statement in enumerate([*REFUSED, *ACCEPTED]):
@@ -85,7 +83,6 @@ class Arguments(unittest.TestCase):
                         else:
                             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    @helpers.thorough
     def test_local_array_as_category(self):
         """Its address would outlive it."""
         source = scratch() / "local.c"

@@ -71,6 +71,7 @@ class Matrix(unittest.TestCase):
                                   ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"])]
         self.check_all(commands)
 
+    @helpers.thorough
     def test_after_headers_with_common_macros(self):
         path = scratch() / "common.c"
         path.write_text("#define min(a, b) ((a) < (b) ? (a) : (b))\n"
@@ -85,6 +86,7 @@ class Matrix(unittest.TestCase):
               "first base start end used left right "
               "low high value bits next chunk slot state me owner begin hz memory bytes desc npu").split()
 
+    @helpers.thorough
     def test_names_in_the_users_expressions(self):
         """NPUPROF_NOW(), NPUPROF_NOW_HZ and NPUPROF_CONTEXT() may call functions of any name."""
         path = scratch() / "names_of_users.c"
@@ -123,6 +125,7 @@ class Matrix(unittest.TestCase):
                              for off in ([], ["-DNPUPROF_OFF"], [*FREE, "-ffreestanding"])]
         self.check_all(commands)
 
+    @helpers.thorough
     def test_quiet_in_strict_programs(self):
         """The implementing file in programs that compile with tastes of theirs, such as zstd's flags: the
         headers silence what is inside them, and nothing behind them."""

@@ -1,5 +1,5 @@
-# test: time=600 - make install and uninstall, pip, and programs outside the tree: pkg-config, CMake and Meson
-# as the texts print them and with the tree inside, C and C++; the installed command
+# test: thorough time=600 - make install and uninstall, pip, and programs outside the tree: pkg-config,
+# CMake and Meson as the texts print them and with the tree inside, C and C++; the installed command
 # SPDX-License-Identifier: MIT
 import re
 import shlex
@@ -49,7 +49,6 @@ class Install(Outside):
         self.assertLessEqual(left, {"bin", "include", "lib", "lib/cmake", "lib/pkgconfig", "share",
                                     "share/doc", "share/man", "share/man/man1"})
 
-    @helpers.thorough
     def test_command(self):
         """The installed command reads an image, from outside the tree; its package records."""
         prefix = self.folder("command")
@@ -61,7 +60,6 @@ class Install(Outside):
         (scratch() / "link").symlink_to(moved / "bin/npuprof")
         run([scratch() / "link", "--version"], code=0, said="", env=helpers.environment())
 
-    @helpers.thorough
     def test_without_compiler(self):
         """It is said at install and, once, by what takes longer; what needs an image says what to do."""
         tree_, prefix = self.folder("no-compiler"), self.folder("plain")
@@ -82,7 +80,6 @@ class Install(Outside):
         self.assertIn("t.npuprof: an image needs npuprof-convert: npuprof was installed without a C "
                       "compiler: install one, then npuprof again\n", done.stderr)
 
-    @helpers.thorough
     def test_pip(self):
         """pip builds and installs it from the tree, without network; uninstalled, nothing is left."""
         work = self.folder("pip")
@@ -100,7 +97,6 @@ class Install(Outside):
         done = run([python, "-c", "import npuprof; print(npuprof.__file__)"], code=0)
         self.assertEqual(done.stdout.strip(), str(ROOT / "tools/npuprof/__init__.py"))
 
-    @helpers.thorough
     def test_pkg_config(self):
         """The README's command, for C and C++."""
         helpers.need("pkg-config")
@@ -122,7 +118,6 @@ class Install(Outside):
         for header in helpers.HEADERS:
             shutil.copy(header, folder)
 
-    @helpers.thorough
     def test_cmake(self):
         helpers.need("cmake")
         snippet = re.search(r"^```cmake\n(.*?)^```", GUIDE, re.M | re.S)[1]
@@ -136,7 +131,6 @@ class Install(Outside):
             self.commands(["cmake", "-S", project, "-B", project / "b"], ["cmake", "--build", project / "b"])
             self.check_program(project / "b/app")
 
-    @helpers.thorough
     def test_meson(self):
         helpers.need("meson")
         helpers.need("ninja")
@@ -150,7 +144,6 @@ class Install(Outside):
                           ["meson", "compile", "-C", project / "b"])
             self.check_program(project / "b/app")
 
-    @helpers.thorough
     def test_cmake_tree(self):
         """add_subdirectory and FetchContent of the tree, in C and in C++; and what it installs alone."""
         helpers.need("cmake")
@@ -172,7 +165,6 @@ class Install(Outside):
         self.assertEqual(set(tree(work / "prefix")), {name for name in self.files
                                                       if name.startswith(("include", "lib/cmake"))})
 
-    @helpers.thorough
     def test_meson_subproject(self):
         helpers.need("meson")
         helpers.need("ninja")

@@ -14,6 +14,8 @@ import subprocess
 import tempfile
 import unittest
 
+import helpers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # name: (statement, instructions, limit). The bare loop is taken off.
@@ -215,6 +217,7 @@ class Instructions(unittest.TestCase):
                 wrong.append(f"{name}: {each[name]:g} instructions, the limit is {limit}")
         self.assertEqual(wrong, [])
 
+    @helpers.thorough
     def test_bytes_of_a_call_site(self):
         if not shutil.which("nm"):
             self.skipTest("nm is not installed")

@@ -73,6 +73,7 @@ class Off(unittest.TestCase):
                 self.compare(compiler, level)
                 self.compare(compiler, level, "-DTEST_WITH_API")
 
+    @helpers.thorough
     def test_gcc(self):
         self.same_instructions("gcc")
 

@@ -1,5 +1,6 @@
-# test: time=900 - make dist and what installs the archive: CMake and Meson for real, Debian's package built,
-# checked and unpacked. vcpkg and Conan are in no Debian package: stand-ins with their interfaces run them
+# test: thorough time=900 - make dist and what installs the archive: CMake and Meson for real, Debian's
+# package built, checked and unpacked. vcpkg and Conan are in no Debian package: stand-ins with their
+# interfaces run them
 # SPDX-License-Identifier: MIT
 import hashlib
 import re
@@ -100,7 +101,6 @@ class Packaging(Outside):
                 and re.search(r"@\w+@", p.read_text())]
         self.assertEqual(left, [], "words that were not filled in")
 
-    @helpers.thorough
     def test_archive(self):
         """The same bytes from another folder, with another umask, time zone, locale and files that are not
         committed; what is in it is what git has, of one date and nobody's."""
@@ -124,7 +124,6 @@ class Packaging(Outside):
         done = run(["make", "-s", "-C", clone, "dist"], env=helpers.environment(SOURCE_DATE_EPOCH="today"))
         self.assertIn("SOURCE_DATE_EPOCH is no number of seconds: today", done.stderr)
 
-    @helpers.thorough
     def test_without_git(self):
         """The unpacked archive installs, runs tests, and says why it makes no archive."""
         work = self.folder("unpacked")
@@ -140,7 +139,6 @@ class Packaging(Outside):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("make dist: an archive is made of a commit, and this is no git checkout", done.stderr)
 
-    @helpers.thorough
     def test_cmake_package(self):
         helpers.need("cmake")
         prefix, project = self.folder("prefix"), self.project("with-find-package")
@@ -157,7 +155,6 @@ class Packaging(Outside):
         done = self.find_package(project, self.version, f"-DCMAKE_PREFIX_PATH={prefix}")
         self.assertIn("install npuprof again", " ".join(done.stderr.split()))
 
-    @helpers.thorough
     def test_meson_wrap(self):
         helpers.need("meson")
         helpers.need("ninja")
@@ -168,7 +165,6 @@ class Packaging(Outside):
                       ["meson", "compile", "-C", project / "b"])
         self.check_program(project / "b/app")
 
-    @helpers.thorough
     def test_vcpkg_port(self):
         helpers.need("cmake")
         work, project = self.folder("vcpkg"), self.project("with-vcpkg")
@@ -186,7 +182,6 @@ class Packaging(Outside):
         done = run(["cmake", *options])
         self.assertIn("is not the release", " ".join(done.stderr.split()))
 
-    @helpers.thorough
     def test_conan_recipe(self):
         work = self.folder("conan")
         shutil.copytree(DIST / "conan", work / "recipe")
@@ -217,7 +212,6 @@ class Packaging(Outside):
         self.assertTrue((work / f"npuprof_{self.version}-1.dsc").exists())
         return work, tree
 
-    @helpers.thorough
     def test_debian_package(self):
         """They build and run their tests; what is in them; a program built with them; Debian's own checks."""
         work, tree = self.debian()

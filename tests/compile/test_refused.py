@@ -317,6 +317,7 @@ class Link(unittest.TestCase):
             for of in (uses_o, device_o):
                 self.assertEqual(run([*of, both[-1], "-pthread", "-o", self.folder / "program"]).stderr, "")
 
+    @helpers.thorough
     def test_exports_are_ours(self):
         """The implementing file adds no name to the linker's space but npuprof_*."""
         done = run(["nm", "-g", "--defined-only", self.folder / self.implementation("plain")])

@@ -1,5 +1,5 @@
-# Other systems' declarations, on this one: what they lack is poisoned, what they name otherwise has that
-# name. Compiled only: nothing of it runs
+# test: thorough - Other systems' declarations, on this one: what they lack is poisoned, what they name
+# otherwise has that name. Compiled only: nothing of it runs
 # SPDX-License-Identifier: MIT
 import itertools
 import unittest

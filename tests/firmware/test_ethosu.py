@@ -66,9 +66,11 @@ class EthosU(unittest.TestCase):
             self.assertEqual(device["clock_sync"]["causality_violations"], 0)
             self.assertEqual(device["clock_sync"]["spans"], 200)
 
+    @helpers.thorough
     def test_host(self):
         self.on_host("u55")
 
+    @helpers.thorough
     def test_objects(self):
         """Frameworks pass an object of theirs as user_arg: nobody reads it."""
         trace = scratch() / "objects.json"

@@ -75,6 +75,7 @@ class Jobs(target.Target):
         self.emulator = helpers.need("qemu-i386")          # a kernel may run programs of 64 bits only
         self.check("stamp", 1000, 3, target.build(PROGRAM, "-m32"))
 
+    @helpers.thorough
     def test_kernel_flags(self):
         run([*helpers.CC, "-std=gnu11", "-O2", "-c", *KERNEL, f"-I{ROOT}", PROGRAM, "-o", scratch() / "k.o"],
             code=0, said="")

@@ -129,6 +129,7 @@ class House(unittest.TestCase):
     def setUp(self):
         self.well = {name: well_kept(name, text) for name, text in WELL.items()}
 
+    @helpers.thorough
     def test_in_order(self):
         """Every hand-written file of the repository, by reading it; `make house` compiles the parts, too."""
         real = tree.load()

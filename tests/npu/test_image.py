@@ -1,3 +1,4 @@
+# test: thorough - what devices add to an image
 # SPDX-License-Identifier: MIT
 """What devices add to an image: the converter writes the same JSON from it as the library, and all readers
 take it."""

@@ -88,6 +88,7 @@ class Auto(unittest.TestCase):
         self.assertEqual(cut, {"jumps": trace.truth["jumps"]} if trace.truth["jumps"] else {})
         return counts
 
+    @helpers.thorough
     def test_every_call(self):
         """Recursion, four threads, a handler of a signal that comes all the time, stop and start."""
         for compiler in RECORDED:
@@ -187,6 +188,7 @@ int main(void)
 
 
 class BeforeMain(unittest.TestCase):
+    @helpers.thorough
     def test_functions_that_the_loader_calls(self):
         """A resolver of an ifunc runs before threads have memory, in a static program."""
         source = scratch() / "resolved.c"
@@ -218,6 +220,7 @@ class Library(unittest.TestCase):
                                            '#include "npuprof_npu.h"\n', "-O0")
             self.assertEqual([n for n in names if "cyg_profile" in n], [], compiler)
 
+    @helpers.thorough
     def test_no_function_of_it_calls_a_hook(self):
         self.silent("gcc")
 

@@ -1,5 +1,5 @@
-# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink,
-# clear, gate and categories; arm64's loads
+# test: thorough - two threads, one of which stops at each atomic access while the other goes on:
+# readings, dumps, the sink, clear, gate and categories; arm64's loads
 # SPDX-License-Identifier: MIT
 import functools
 import re
@@ -29,7 +29,6 @@ class Between(unittest.TestCase):
                   "categories_are_one_setting", "an_anchor_is_read_whole", "a_device_anchor_is_read_whole",
                   "a_name_comes_with_its_category")
 
-    @helpers.thorough
     def test_thorough(self):
         self.play("a_reader_waits_for_few", "a_handler_waits_for_nobody",
                   "what_is_written_meanwhile_is_whole", "a_dump_has_all_slots")
@@ -48,7 +47,6 @@ ACQUIRING = {
 }
 
 
-@helpers.thorough
 class Arm64(unittest.TestCase):
     def test_loads_acquire(self):
         compiler = helpers.need("aarch64-linux-gnu-gcc")

@@ -77,6 +77,7 @@ class Faked(unittest.TestCase):
         self.assertLess(clock["error_ns"], 1_000_000)
         self.assertGreater(min(spans), 10)
 
+    @helpers.thorough
     def test_fakes_are_said_and_the_rate_is_the_machines(self):
         hz = float(self.trace()[0]["hz"])
         for fake in ("frozen", "creeps", "slow", "leaps", "frozen *", "slow *", "leaps *"):

@@ -174,6 +174,7 @@ class Trouble(Case):
                 # Without space for its end, the file says that this is missing.
                 self.assertTrue(about.get("damaged_places") or about["lost"]["sink"] == lost, about)
 
+    @helpers.thorough
     def test_stream_that_ends_with_a_flush(self):
         """Its file is whole, and nobody knows what was recorded since: no command says that it is ok."""
         (self.folder / "flushed.c").write_text(FLUSHED)

@@ -54,9 +54,11 @@ class Handshake(helpers.Folder):
         done = run([self.folder / "program"], env=environment())
         return done.returncode, done.stdout + done.stderr
 
+    @helpers.thorough
     def test_alike(self):
         self.assertEqual(self.mixed(self.text), (0, "0 NPUPROF_OK: ok\n"))
 
+    @helpers.thorough
     def test_another_version(self):
         changed, n = re.subn(r"(#define NPUPROF_VERSION_MINOR) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}",
                              self.text)

@@ -403,6 +403,7 @@ int main()
 
 
 class SeveralFiles(helpers.Folder):
+    @helpers.thorough
     def test_one_arena_for_all_files(self):
         files = [helpers.compile_text(
             f'{HEADER}void f{index}(void);\n'

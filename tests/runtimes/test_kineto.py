@@ -23,6 +23,7 @@ class Kineto(unittest.TestCase):
             job, _, start, end, name = line.split(None, 4)
             cls.truth[int(job)] = (int(start) + last["ahead"], int(end) + last["ahead"], name)
 
+    @helpers.thorough
     def test_each_span_of_the_session_once(self):
         wanted = sorted((job, own[2]) for job, own in self.truth.items()
                         if own[2] not in ("before the session", "after the end"))

@@ -1,5 +1,5 @@
-# test: - examples/runtimes/tt-metal on declarations of tt-metal: each record a span where tt-metal says, with
-# its estimate as the error, and what it dropped is counted
+# test: thorough - examples/runtimes/tt-metal on declarations of tt-metal: each record a span where tt-
+# metal says, with its estimate as the error, and what it dropped is counted
 # SPDX-License-Identifier: MIT
 import unittest
 

@@ -124,6 +124,7 @@ class EveryNanosecond(unittest.TestCase):
         self.assertEqual(found, counts)
         self.assertEqual(sum(counts.values()), facts.idle.idle[0, queue])
 
+    @helpers.thorough
     def test_idle(self):
         for seed in SEEDS:
             small, facts = made(seed)
@@ -244,6 +245,7 @@ class Split(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
+    @helpers.thorough
     def test_certain_is_what_the_errors_leave(self):
         """What is certain with an error stays, whichever way all stamps of the device were off. An error that
         puts a job before its submission, or its end behind its wait, is none. Left out: in_submit and

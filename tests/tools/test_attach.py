@@ -414,6 +414,7 @@ class Rights(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
+    @helpers.thorough
     def test_program_ends(self):
         with running(program(), 2) as child:
             tool = started(child)

@@ -162,6 +162,7 @@ class Nvtx(unittest.TestCase):
                          {"nvtx.object": 2, "nvtx.order": 2, "nvtx.payload": 2, "nvtx.thread": 1})
         self.assertEqual(lost(trace), {"ends": 2})
 
+    @helpers.thorough
     def test_eight_threads(self):
         """Each range and mark once, with its payload, inside the range around it."""
         count = 3000

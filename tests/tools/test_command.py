@@ -116,6 +116,7 @@ print(*sys.modules)
 
 
 class Mistakes(unittest.TestCase):
+    @helpers.thorough
     def test_command_line(self):
         self.assertGreater(len(MISTAKES), 40)
         before = sorted(scratch().iterdir())
@@ -135,6 +136,7 @@ def shell(line, **options):
 
 
 class Streams(unittest.TestCase):
+    @helpers.thorough
     def test_pipes(self):
         """Standard input, process substitution, packed, an image, a database: as a file."""
         wanted = npuprof_py("report", "t.json", "--table", "names").stdout
@@ -149,6 +151,7 @@ class Streams(unittest.TestCase):
         done = shell("npuprof diff <(cat t.json) <(cat t.json) | tail -n 1")
         self.assertEqual((done.stderr, done.returncode), ("", 0))
 
+    @helpers.thorough
     def test_streams_that_fail(self):
         """No traceback, and the exit code of the promise."""
         full = r"\A(?!.*Traceback)standard output: cannot be written: No space left on device\n\Z"
@@ -165,6 +168,7 @@ class Streams(unittest.TestCase):
                 self.assertRegex(done.stderr, said)
                 self.assertIn(done.returncode, code if isinstance(code, tuple) else (code,))
 
+    @helpers.thorough
     def test_interrupted(self):
         """Ctrl-C while a large output is written: no file, no traceback, 130."""
         event = '{"ph":"X","name":"n","pid":1,"tid":1,"ts":%d,"dur":1},\n'
@@ -256,6 +260,7 @@ class Completion(unittest.TestCase):
             said = {word.split("\t")[0] for word in done.stdout.splitlines()}
             self.assertEqual((said, done.stderr), (wanted, ""), line)
 
+    @helpers.thorough
     def test_zsh(self):
         """As a user sees it: an interactive shell on a terminal of its own."""
         helpers.need("zsh")

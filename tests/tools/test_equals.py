@@ -103,6 +103,7 @@ class Found(unittest.TestCase):
         self.assertTrue(low - 1 <= truth <= high + 1, (number, float(low), truth, float(high)))
         return finding
 
+    @helpers.thorough
     def test_slow_pe(self):
         """PE 5 of 8, and all wait for it."""
         shape = {"pes": 8, "n": 120}
@@ -128,6 +129,7 @@ class Found(unittest.TestCase):
         finding = self.check(FarThread(case(**FOUR)), Run(case(**FOUR)), "V26", "throughput", "prepare")
         self.assertEqual(finding.evidence["thread"], "worker 3")
 
+    @helpers.thorough
     def test_clock(self):
         for noise in (0.005, 0.2):
             one = case(records="instructions", n=400, noise=noise)
@@ -144,6 +146,7 @@ class Found(unittest.TestCase):
 
 
 class NotFound(unittest.TestCase):
+    @helpers.thorough
     def test_even(self):
         """No member of what is even, with any noise."""
         for seed in range(6):
@@ -160,6 +163,7 @@ class NotFound(unittest.TestCase):
             self.assertEqual(facts.levels, [], time)
 
 
+    @helpers.thorough
     def test_hiccups(self):
         """Parts whose middles are the same are no levels, and no error either; two of 40 are by chance."""
         runs = (Hiccups(case(seed, noise=0, n=160)) for seed in range(40))

@@ -166,6 +166,7 @@ class Descriptions(unittest.TestCase):
                 if device.rings:
                     self.assertEqual(device.rings[0].first, len(data))
 
+    @helpers.thorough
     def test_each_can_be_opened(self):
         source, blocks, names = "", "", sorted(file.stem for file in DEVICES.glob("*.toml"))
         for name in names:
@@ -207,6 +208,7 @@ class Page(unittest.TestCase):
         for line in ("desc.ring.first = 16u;", "desc.ring.producer.has_laps = true;", "acme_npu_desc(void)"):
             self.assertIn(line, header)
 
+    @helpers.thorough
     def test_the_example_runs(self):
         toml, code = (re.search(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
                       for language in ("toml", "c"))

@@ -356,6 +356,7 @@ class Committed(InDirectory):
                     helpers.run([compiler, "-x", language, f"-std={std}", *helpers.WARNINGS, "-fsyntax-only",
                                  f"{name}.c"], code=0, said="", cwd=self.directory)
 
+    @helpers.thorough
     def test_values(self):
         self.assertLessEqual(set(SHIPPED), set(self.headers()))
         expected, blocks = [], ""

@@ -77,6 +77,7 @@ class Scores(unittest.TestCase):
 
 
 class Coverage(unittest.TestCase):
+    @helpers.thorough
     def test_first(self):
         """In no class more of the first predictions miss than published."""
         path = helpers.scratch() / "grid.json"

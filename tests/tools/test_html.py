@@ -268,6 +268,7 @@ class Browser(unittest.TestCase):
         self.assertEqual(found["only"][0], "true")
         self.assertNotIn(found["only"][1], (found["ink"], 0))
 
+    @helpers.thorough
     def test_distribution_and_tables(self):
         before, after, options = self.found["distribution"]
         self.assertNotEqual(before, after)

@@ -75,6 +75,7 @@ class Lines(unittest.TestCase):
         notes = Witness(KernelText(scratch() / "b.txt"), Patterns()).read().notes
         self.assertIn("1 events are earlier", notes[0])
 
+    @helpers.thorough
     def test_many_lines(self):
         """CPU time and memory of the reader, the jobs and the waits."""
         lines = Machine(7, threaded=True).run(4000).lines

@@ -247,6 +247,7 @@ class Hostile(unittest.TestCase):
             helpers.run([program, "edges", helpers.scratch() / name], env=helpers.environment())
             self.whole.append((helpers.scratch() / name).read_bytes())
 
+    @helpers.thorough
     def test_any_change_is_read_or_refused(self):
         """Damaged files, in C and in Python: a trace whose tables can be made, or one line; never anything
         else."""

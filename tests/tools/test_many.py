@@ -53,6 +53,7 @@ def answers(path):
 class Twins(unittest.TestCase):
     """The loops in C and in Python give the same."""
 
+    @helpers.thorough
     def test_same(self):
         helpers.tool("libnpuprof-columns.so")
         self.assertTrue(loops.native.library())
@@ -105,12 +106,14 @@ class Cost(unittest.TestCase):
         self.assertLess(seconds, limit, words)
         self.assertLess(megabytes, MB, words)
 
+    @helpers.thorough
     def test_jobs_of_many_instructions(self):
         path = recorded("network")
         self.check(REPORT, "report", path)
         self.check(WHAT_IF, "report", path, "--what-if", "load=0.5")
         self.check(DIFF, "diff", path, path)
 
+    @helpers.thorough
     def test_many_jobs(self):
         path = recorded("device")
         self.check(REPORT, "report", path)

@@ -157,6 +157,7 @@ class Written(unittest.TestCase):
         self.assertFalse((scratch() / "new.json").exists())
         self.assertEqual(self.left(), [])
 
+    @helpers.thorough
     def test_one_way_for_all(self):
         """No other file of the tools opens one to write, renames one, or makes one with a name."""
         for path in (ROOT / "tools" / "npuprof").rglob("*.py"):

@@ -47,6 +47,7 @@ class Owners(unittest.TestCase):
                     effect.inference and effect.inference[0] >= facts.threshold_pct:
                 self.assertIn((what, name), told, float(effect.inference[0]))
 
+    @helpers.thorough
     def test_table(self):
         for name in planted.CASES:
             with self.subTest(case=name):

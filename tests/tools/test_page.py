@@ -157,6 +157,7 @@ class Figures(unittest.TestCase):
                                                  alone[-1][1] - min(facts.trace.start)))
         self.assertTrue(all(a <= b for a, b in zip(ends, starts[1:])))
 
+    @helpers.thorough
     def test_stops(self):
         """A slider for each kind of finding; its own stop is the finding, the others are what replay says of
         these changes."""

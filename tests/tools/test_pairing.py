@@ -4,6 +4,7 @@ import random
 import unittest
 from fractions import Fraction
 
+import helpers
 from npuprof.analysis import confidence, effects, replay
 from npuprof.report import first_screen
 from test_stretches import Driver
@@ -61,6 +62,7 @@ def told(order, lengths, **more):
 
 
 class Orders(unittest.TestCase):
+    @helpers.thorough
     def test_sure(self):
         """One PE and three, waits in turn, the last one first, and all from the last one on."""
         for pes, lengths in ((1, [200] * 3), (3, [400, 300, 200]), (3, [200, 300, 400]), (3, [300] * 3)):

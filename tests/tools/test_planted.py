@@ -15,6 +15,7 @@ def written(name, error_ns=1000, **form):
 
 
 class Truth(unittest.TestCase):
+    @helpers.thorough
     def test_all_can_be_read(self):
         self.assertEqual(list(planted.CASES), [f"P{n}" for n in range(1, 31)])
         for name in planted.CASES:

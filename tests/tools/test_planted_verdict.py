@@ -88,6 +88,7 @@ class Cases(unittest.TestCase):
         if "not_subject" in wanted:
             self.assertNotIn(wanted["not_subject"], {finding.subject for finding in found.values()})
 
+    @helpers.thorough
     def test_with_1_us_of_clock_error(self):
         for name in planted.CASES:
             with self.subTest(case=name):

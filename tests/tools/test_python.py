@@ -56,6 +56,7 @@ class Types(unittest.TestCase):
         return run([DEBIAN, "-m", "mypy", "--strict", "--cache-dir", scratch() / "cache",
                     self.stubs / "user.py"], code=code, env=self.env, cwd=self.stubs).stdout
 
+    @helpers.thorough
     def test_user(self):
         """A program of a user is clean by `mypy --strict`, and its mistakes are found."""
         helpers.tool("libnpuprof.so")
@@ -71,6 +72,7 @@ class Types(unittest.TestCase):
         out = run([sys.executable, "-c", "import npuprof; print(*npuprof.__all__)"], code=0, env=self.env)
         return out.stdout.split()
 
+    @helpers.thorough
     def test_types_are_those_of_the_module(self):
         """stubtest compares each name and parameter. Why the list: it knows no cached_property in a stub."""
         allowed = scratch() / "allowed"
@@ -80,6 +82,7 @@ class Types(unittest.TestCase):
 
 
 class Notebook(unittest.TestCase):
+    @helpers.thorough
     def test_example(self):
         """examples/notebook.ipynb runs from top to bottom: trace, verdict, table, picture."""
         helpers.tool("libnpuprof.so")

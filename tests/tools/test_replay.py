@@ -126,6 +126,7 @@ class AgainstSimulation(unittest.TestCase):
         for needed in (True, False):
             self.check(model.but(depends=needed), model.but(depends=needed, depth=2), (("depth", None, 2),))
 
+    @helpers.thorough
     def test_planted(self):
         """Gains within 1 % point of generating again, with both errors of the clock."""
         changes = {"P2": ("V2", ("host", "tokenize", 0)), "P4": ("V3", ("host", "Submit", Fraction(1, 200))),

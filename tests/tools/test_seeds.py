@@ -243,6 +243,7 @@ class RafInCpp(unittest.TestCase):
         run([program], code=0, said="", printed=printed, env=environment(**env))
         return load(path)
 
+    @helpers.thorough
     def test_call_shapes(self):
         path = str(scratch() / "raf.json")
         for standard in ("c++11", "c++17"):

@@ -73,6 +73,7 @@ class Shims(unittest.TestCase):
             self.assertEqual((user(trace)["nvtx.category.4"], user(trace)["nvtx.category.lib.4"]),
                              ("kernels", "its kernels"))
 
+    @helpers.thorough
     def test_itt(self):
         for language in ("c", "c++"):
             trace = recorded(built("shim_itt", language=language))
@@ -110,6 +111,7 @@ class Shims(unittest.TestCase):
             self.assertEqual(not_held(trace), {"tracy.lock": 2, "tracy.memory": 2, "tracy.order": 1})
             self.assertEqual(user(trace)["tracy.app_info"], "version 3")
 
+    @helpers.thorough
     def test_tracy_without_its_switch(self):
         """As in Tracy: all macros are there, and nothing is recorded."""
         text = (helpers.PROGRAMS / "shim_tracy.c").read_text()
@@ -121,6 +123,7 @@ class Shims(unittest.TestCase):
         trace = recorded(program, printed="0\n")
         self.assertEqual((seen(trace, "X"), seen(trace, "i")), ({}, {}))
 
+    @helpers.thorough
     def test_the_implementation_may_be_elsewhere(self):
         """A program that has npuprof.h's code already, and a build without it."""
         own = scratch() / "own.c"

@@ -46,6 +46,7 @@ class Forms(unittest.TestCase):
         again = self.report("P25", "--verdict", "json")
         self.assertEqual(done.stdout, again.stdout)
 
+    @helpers.thorough
     def test_screen(self):
         """One screen: 100 columns, 24 lines, no names of rules; no finding is an answer."""
         for name in planted.CASES:

@@ -98,6 +98,7 @@ class View(unittest.TestCase):
         self.assertEqual([b"".join(body).decode() == text for body in bodies], [True] * 4)
         self.assertEqual(self.process.wait(20), 0)
 
+    @helpers.thorough
     def test_in_a_browser(self):
         """Chromium lets a page of ui.perfetto.dev read it, and no other."""
         chromium = helpers.chromium()
