@@ -33,6 +33,13 @@ def jobs_of(trace):
     return found
 
 
+def given(lane, low, high, done):
+    """A Job of a lane of one hardware, which got it in [low, high]."""
+    job = Job(f"{lane} {low}", low, 1)
+    job.lane, job.low, job.high, job.done = Lane("ring", lane, None), low, high, done
+    return job
+
+
 class Jobs(unittest.TestCase):
     def check(self, machine, text, *words, quantum=0, known=1.0):
         """Every job is there once, within its errors; at least a share `known` has them. Returns the args."""
@@ -200,16 +207,18 @@ class Jobs(unittest.TestCase):
     def test_many_lanes(self):
         """A job costs no look at all other lanes of its ring."""
         def took(lanes):
-            own = []
-            for n in range(4000):
-                job = Job(str(n), 1000 * n, 1)
-                job.lane, job.low = Lane("ring", str(n % lanes), n % lanes), 1000 * n
-                job.high, job.done = 1000 * n + 10, 1000 * n + 900
-                own.append(job)
+            own = [given(f"lane {n % lanes}", 1000 * n, 1000 * n + 10, 1000 * n + 900) for n in range(4000)]
             before = time.process_time()
             self.assertEqual(len(settled(own, [], Unseen([], [], set()))), 4000)
             return time.process_time() - before
         self.assertLess(helpers.measured(5, lambda: took(2000) / took(2)), 5)
+
+    def test_the_other_lane_may_have_been_first(self):
+        """Of two jobs in one moment, in two lanes of one hardware, either may be the one that waited."""
+        for low, is_known in ((990, False), (1005, False), (1011, True)):
+            spans = settled([given("a", 1000, 1010, 3000), given("b", low, 1020, 3001)], [],
+                            Unseen([], [], set()))
+            self.assertEqual(spans[0].start_error is not None, is_known, spans[0])
 
     def test_scheduler_alone(self):
         """Without dma_fence, the hardware had the job nobody knows when."""

@@ -175,15 +175,20 @@ class Jobs:
             n = bisect.bisect_left(own, (-job.submit,))
             # Why: in order, it has ended before the next one of its lane does.
             until = own[n - 1][1] if n else last
-            since = job.submit if job.low is None else job.low
+            since = lowest(job)
             if job.lane is not None and since < until:
                 found.setdefault(job.lane.ring, []).append((since, until))
         return {ring: apart(own) for ring, own in found.items()}
 
 
+def lowest(job):
+    """The earliest ns at which the hardware may have had a job."""
+    return job.submit if job.low is None else job.low
+
+
 def bracket(job):
     """(low, high) of a job's begin, within its life."""
-    low = min(job.done, job.submit if job.low is None else job.low)
+    low = min(job.done, lowest(job))
     return low, low if job.high is None else max(low, min(job.done, job.high))
 
 
@@ -248,15 +253,16 @@ def settled(jobs, unfinished, unseen):
 
 
 def still_there(jobs, order, unfinished):
-    """[when the device had the earliest job of another lane that ended later]. order: of the jobs' ends."""
+    """[since when the device may have had the earliest job of another lane that ended later]. order: of the
+    jobs' ends."""
     found, least = [FOREVER] * len(jobs), {}           # the lanes of the two earliest, the earliest first
-    later = [(job.lane, job.high) for job in unfinished]
+    later = [(job.lane, lowest(job)) for job in unfinished]
     for n in reversed(order):
-        for lane, high in later:
-            least[lane] = min(high, least.pop(lane, FOREVER))
+        for lane, low in later:
+            least[lane] = min(low, least.pop(lane, FOREVER))
             least = dict(sorted(least.items(), key=lambda one: one[1])[:2])
-        found[n] = next((high for lane, high in least.items() if lane != jobs[n].lane), FOREVER)
-        later = [(jobs[n].lane, bracket(jobs[n])[1])]
+        found[n] = next((low for lane, low in least.items() if lane != jobs[n].lane), FOREVER)
+        later = [(jobs[n].lane, lowest(jobs[n]))]
     return found
 
 
