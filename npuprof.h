@@ -10927,8 +10927,8 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
    lies on another one is not over. So who begins must be on the stack that the thread was born with. Else a
    long row must end in the frame and call site that now begin again. Why no short one: compilers make a few
    copies of a recursive function in one frame.
-   Of one frame's scopes only the outermost ends the others by such a row: any other may have one around it
-   that goes on. The outermost is the one that the row begins with. */
+   Of two scopes of one frame by turns only the outer one ends the other by such a row: that one may be within
+   it. The outer one is the lower one; what lies below both may be around them. */
 
 /* In which function of this library a note was taken: in each, the frame lies elsewhere below the user's. So
    notes compare exactly only if they are of one way and one call site; those of _SLOW_ also of two. */
@@ -11064,7 +11064,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
         }
         const uint32_t its = npuprof_record_site_of_(slot, slot->open + at);
         const bool is_it = noted ? npuprof_record_is_again_(slot, at, site, here) : its == site;
-        if (noted || is_it || its == other) outermost = is_it;
+        if (is_it || its == other) outermost = is_it;
         if (noted && !is_it && !other) other = its;
         if (!noted || !is_it) continue;
         if (below != at) group = at;

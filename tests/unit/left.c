@@ -52,6 +52,43 @@ static void run_two(void (*call)(int))
 static void one_frame(void) { run_two(two); }
 static void one_frame_with_arguments(void) { run_two(two_with_arguments); }
 
+/* Two scopes by turns that jumps leave, within one that goes on, all in one frame. */
+static __attribute__((noinline)) void leave_within(void)
+{
+    volatile int i = 0;
+    PROF_SCOPE("around");
+    (void)setjmp(away);
+    while (i < 2000) {
+        if (i++ % 2) {
+            PROF_SCOPE("one");
+            longjmp(away, 1);
+        } else {
+            PROF_SCOPE("other");
+            longjmp(away, 1);
+        }
+    }
+}
+
+/* Below so many that the depth of each is noted. */
+static __attribute__((noinline)) int leave_below(int depth)
+{
+    PROF_SCOPE("below");
+    if (depth) return leave_below(depth - 1) + 1;
+    for (int i = 0; i < 1000; i++) { PROF_SCOPE("ended"); }
+    leave_within();
+    return 0;
+}
+
+static void within(void)
+{
+    npuprof_start(1);
+    (void)leave_below(40);
+    CHECK_UINT(stats_now().lost, 0);
+    json_node *t = written();
+    CHECK_UINT(whole(t, "around"), 1);
+    CHECK_UINT(whole(t, "below"), 41);
+}
+
 /* Coroutines of the first thread whose stacks the system puts below its thread-local variables; of a thread
    whose own stack is small and lies above theirs. */
 enum { STACK = 128 << 10, SMALL = 16 << 10, DEPTH = 220 };
@@ -331,5 +368,5 @@ static void keys_without_place(void)
     CHECK_UINT(whole(t, "inside"), 4 * DEEP);
 }
 
-CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(mapped), CASE(below_a_small_stack),
-           CASE(ways), CASE(one_line), CASE(turns), CASE(keys_without_place))
+CHECK_MAIN(CASE(one_frame), CASE(one_frame_with_arguments), CASE(within), CASE(mapped),
+           CASE(below_a_small_stack), CASE(ways), CASE(one_line), CASE(turns), CASE(keys_without_place))
