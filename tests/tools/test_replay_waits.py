@@ -130,3 +130,17 @@ class Waits(Hand):
         effect = self.replay().effect(("device", None, HALF))
         self.assertIn(effects.POLL, effect.assumed)
         self.assertTrue(effect.window[0] < 1 and effect.window[1] > 30, effect.window)
+
+    def test_a_sender_that_waits_in_no_span(self):
+        """As above, but nothing is drawn around the wait: its end comes at once behind what the other thread
+        does when it takes the next one, and the arrow leaves then."""
+        for n in range(40):
+            at = 300 * n
+            self.span(2, "Decode", at + 10, at + 60)
+            self.arrow("request", 1000 + n, 2, at + 309, 1, at + 602)
+            self.span(1, "Prepare", at + 303, at + 310)
+            self.job(n, at + 310, 0, at + 320, at + 580)
+            self.span(1, "Wait", at + 312, at + 590, kind="wait")
+        effect = self.replay().effect(("device", None, HALF))
+        self.assertIn(effects.JOB, effect.assumed)
+        self.assertTrue(effect.window[0] < 41 < effect.window[1] + 3, effect.window)

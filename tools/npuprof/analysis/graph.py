@@ -189,21 +189,20 @@ class Points:
         """Where one thread seems to wait for another. Why a point at its begin: what comes before is work.
         all_of_them: not only where it waits for the end of others."""
         trace, jobs = self.trace, self.jobs
-        known = {*self.joins, *jobs.wait[:self.count], *jobs.submit[:self.count]}
-        told = {base: sorted(one.time for one in points if one.kind == ARRIVAL)
-                for base, points in found.items()}
-        parents = set(trace.parents)
+        known = {*self.joins, *jobs.wait[:self.count], *jobs.submit[:self.count], *trace.parents}
+        told, leaving = ({base: sorted(one.time for one in points if one.kind == kind)
+                          for base, points in found.items()} for kind in (ARRIVAL, LEAVES))
 
-        def may_wait(i):
-            end, arrivals = trace.start[i] + trace.dur[i], told[trace.tracks[trace.track[i]].base]
-            hears = bisect_left(arrivals, end) < bisect_right(arrivals, end + handovers.AT_ONCE)
-            return not (hears or i in known or i in parents or trace.name[i] in jobs.stretches.names
-                        or end > self.until)
+        def may_wait(name, begin, end, base, row):
+            since, row = (begin, None) if name == handovers.NO_SPAN else (end, row)
+            hears = bisect_left(told[base], since) < bisect_right(told[base], end + handovers.AT_ONCE)
+            return not (hears or row in known or name in jobs.stretches.names or end > self.until)
         others = [*handovers.follows(found), *handovers.found(trace, sorted(found), may_wait)] \
             if all_of_them else ()
         for one in (*self.joins.values(), *others):
             found[one.base].append(Point(LEAVES, one.begin, number))
             self.handing |= {trace.names[one.name]} if one.name >= 0 else set()
+            one = handovers.until_sent(one, leaving[one.base])
             for base, ns in one.moments:
                 number += 1
                 self.handed[number] = one.lag

@@ -14,18 +14,22 @@ the end of the one before it.
 A long wait that ends at once behind the last moment of another thread joins it, and a thread that begins at
 once behind it may have been started then. One is enough for both.
 
-    site        the name of such spans
-    Handover    name (-1: of no span), base, begin, end: of the span; lag: ns from the last moment to its end;
-                moments: [(base, ns)], the latest of each other thread since the span before it at the same
-                site, the last one last
+What a thread is in between its spans may be such a wait, too.
+
+    site        the name of such spans; NO_SPAN: of pieces between them
+    Handover    name (NO_SPAN: of no span), base, begin, end: of the span; lag: ns from the last moment to
+                its end; moments: [(base, ns)], the latest of each other thread since the span before it at
+                the same site, the last one last
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, namedtuple
 from itertools import pairwise
 
 from ..base.contract import NULL
+from .leaves import Leaves
 
+NO_SPAN = -1
 AT_ONCE = 50_000   # ns
 SHORT = 1000       # ns: a shorter span waits for nothing
 LEAST = 8          # spans of a name: of fewer nothing is said
@@ -52,12 +56,26 @@ class Spans:
                 name, begin, end = trace.name[i], trace.start[i], trace.start[i] + trace.dur[i]
                 self.moments[name, False].append((begin, base))
                 self.moments[name, True].append((end, base))
-                if end - begin >= SHORT and may_wait(i):
+                if end - begin >= SHORT and may_wait(name, begin, end, base, i):
                     self.sites[name].append((base, begin, end))
         for times in self.moments.values():
             times.sort()
+        self._between(trace, threads, may_wait)
         ends = [time for times in self.moments.values() for time, _ in (times[0], times[-1])]
         self.length = len(threads) * (max(ends) - min(ends)) if ends else 0
+
+    def _between(self, trace, threads, may_wait):
+        """Pieces in no span, or in one that only holds others. Why long ones: what no lock or queue stops is
+        soon over, and would be most of them."""
+        leaves, finder = Leaves(trace), trace.finder
+        for base in threads:
+            rows = finder.rows[finder.ends[base - 1] if base else 0:finder.ends[base]]
+            first = trace.start[rows[0]] if len(rows) else 0
+            last = max((trace.start[i] + trace.dur[i] for i in rows), default=0)
+            self.sites[NO_SPAN] += [
+                (base, begin, end) for begin, end, row in leaves.pieces(base, first, last)
+                if end - begin > AT_ONCE and (row < 0 or leaves.is_container(row))
+                and may_wait(NO_SPAN, begin, end, base, row)]
 
 
 def found(trace, threads, may_wait):
@@ -103,6 +121,14 @@ def follows(found):
         n = bisect_left(ends, (begin, -1))
         if n and SOON * (begin - ends[n - 1][0]) < whole:
             yield Handover(-1, base, begin, begin, begin - ends[n - 1][0], [ends[n - 1][::-1]])
+
+
+def until_sent(one, leaves):
+    """The Handover up to when its thread sends something, at these moments. Why: a span ends behind what is
+    sent in it, and that waits, too."""
+    n = bisect_right(leaves, one.end - one.lag)
+    end = min([one.end, *leaves[n:n + 1]])
+    return one._replace(end=end, lag=one.lag - (one.end - end))
 
 
 def without(moments, site):
