@@ -144,3 +144,29 @@ class Waits(Hand):
         effect = self.replay().effect(("device", None, HALF))
         self.assertIn(effects.JOB, effect.assumed)
         self.assertTrue(effect.window[0] < 41 < effect.window[1] + 3, effect.window)
+
+    def test_a_nap_behind_jobs_alike(self):
+        """As the nap above, and the jobs take 400 to 404: the waits end 1000 behind their begin to the us,
+        which none does that an interrupt ends 596 to 600 behind its job."""
+        at = 0
+        for n in range(40):
+            self.job(n, at, 0, at + 5, at + 405 + n * 7 % 5)
+            self.span(1, "Wait", at + 2, at + 1002, kind="wait")
+            at += 1100 + 37 * (n * n % 11)
+        effect = self.replay().effect(("device", None, HALF))
+        self.assertIn(effects.POLL, effect.assumed)
+        self.assertLess(effect.window[0], 1)
+
+    def test_looks_by_a_clock(self):
+        """A thread looks at each full ms. What it does before that, 300 of 1000, brings nothing if it takes
+        half: the end is seen at the same tick."""
+        for n in range(40):
+            at, length = 1000 * n + n % 3, 100 + 100 * (n * 7 % 5)
+            tick = 1000 * (n + 1) + (n + 1) % 3
+            self.span(1, "Inference", at, tick, kind="inference")
+            self.span(1, "Prepare", at, at + 300)
+            self.job(n, at + 301, 0, at + 305, at + 305 + length)
+            self.span(1, "Wait", at + 303, tick, kind="wait")
+        effect = self.replay().effect(("host", "Prepare", HALF))
+        self.assertIn(effects.POLL, effect.assumed)
+        self.assertTrue(effect.inference[0] <= 0 and effect.window[0] <= 0, effect)

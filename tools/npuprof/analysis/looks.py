@@ -47,17 +47,25 @@ def poll_of(replay, changes):
     return replay.poll if moved else None
 
 
-def look(replay, lags, early, most):
+def is_moved(replay, changes):
+    """True: looks are by a clock, and what the host does sooner moves ends against it."""
+    return replay.poll and replay.polls_by_clock and any(change[0] == "host" for change in changes)
+
+
+def look(replay, lags, changes, early, most):
     """Sets the notices of polls that look each `most` ns: the earliest or the latest there may be. Why not
     any: a job that ends earlier is seen no later than it was, and one that ends later no earlier. Where
     only the latest notice is known, and not how often they look, that one is no bound of the next."""
     points, cap = replay.points, most if replay.poll_is_period else float("inf")
+    moved, slower = is_moved(replay, changes), is_slower(changes)
     for p, ns in lags.notice.items():
         k = points.point[p].ref
         sooner = points.latency[k] + points.dur[k] - lags.latency[k] - lags.dur[k]
         # Why nine tenths: how often they look is not known to the ns.
         same = not replay.polls_by_clock and 0 <= sooner and 10 * (ns + sooner) < 9 * most
-        if points.before[k] >= 0:
+        if moved:
+            lags.notice[p] = 0 if early else max(ns, most) if slower else ns
+        elif points.before[k] >= 0:
             lags.notice[p] = 0 if early else max(ns, most)
         elif same:
             lags.notice[p] = ns + sooner

@@ -34,15 +34,15 @@ def by_clock(jobs, own):
 
 def step(jobs, own):
     """How late a look may come, ns; None: nothing says that threads poll. Where notices lie in one place, and
-    the ends before them do not, it is the latest there usually was. Of ends within less than one part in 128
-    of that, nothing says whether it was chance that they lie there."""
+    the ends before them do not, it is the latest there usually was. Of ends no further apart than their
+    stamps may be wrong, nothing says where they lie."""
     found, waited = polls(jobs, own), waits(jobs, own)
     if found or len(waited) < LEAST:
         return found
     ends = spread([jobs.end[k] - begin_of(jobs, k) for k in waited])
     seen = spread([jobs.n[k] - begin_of(jobs, k) for k in waited])
-    most = late(jobs, waited, 990)
-    return most if ends > 4 * seen and 128 * ends > most else None
+    error = percentile(sorted(max(jobs.error[k], 0) for k in waited), 500)
+    return late(jobs, waited, 990) if ends > max(4 * seen, error) else None
 
 
 def waits(jobs, own):

@@ -216,7 +216,8 @@ class Replay:
         before = self._measure(*self._before(reading))
         window = self.facts.window.length_ns
         # Why as recorded, too: who looks by a clock may see an end at the tick at which it did.
-        same = [before] if looks.keeps_tick(self, changes) and len(forms) > 1 else []
+        by_clock = looks.keeps_tick(self, changes) or looks.is_moved(self, changes)
+        same = [before] if by_clock and len(forms) > 1 else []
         spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in [*results, *same]]
         inference = None
         if before[0]:
@@ -352,7 +353,7 @@ class Replay:
             else:
                 raise ValueError(f"no change: {change}")
         if short is not None and looks.poll_of(self, changes):
-            looks.look(self, lags, short, looks.poll_of(self, changes))
+            looks.look(self, lags, changes, short, looks.poll_of(self, changes))
         return lags, depth, pes
 
     def _measures(self, changes, reading, fixed, sign, short):
