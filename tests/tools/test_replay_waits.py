@@ -170,3 +170,19 @@ class Waits(Hand):
         effect = self.replay().effect(("host", "Prepare", HALF))
         self.assertIn(effects.POLL, effect.assumed)
         self.assertTrue(effect.inference[0] <= 0 and effect.window[0] <= 0, effect)
+
+    def test_a_timer(self):
+        """Frames may come each 2000, and one takes 2220: each second one is taken. A device twice as
+        fast may bring half of the time; one that takes half longer may lose a whole frame."""
+        for length, change, low, high in (1900, HALF, 0, 49), (3400, Fraction(3, 2), -49, -36):
+            self.lines = []
+            for n in range(60):
+                at = 4000 * n + n * 7 % 5
+                end = at + 300 + length + n * 3 % 7
+                self.span(1, "Prepare", at, at + 290)
+                self.job(n, at + 290, 0, at + 300, end)
+                self.span(1, "Wait", at + 292, end + 20, kind="wait")
+                self.span(1, "Sleep", end + 20, 4000 * (n + 1) + (n + 1) * 7 % 5)
+            effect = self.replay().effect(("device", None, change))
+            self.assertIn(effects.TICK, effect.assumed)
+            self.assertTrue(effect.window[0] < low + 1 and high - 1 < effect.window[1], effect.window)

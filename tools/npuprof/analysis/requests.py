@@ -23,7 +23,7 @@ from bisect import bisect_left
 from collections import namedtuple
 from functools import partial
 from itertools import accumulate
-from math import sqrt
+from math import ceil, sqrt
 
 from ..base.contract import INFERENCE
 from . import effects, ticks
@@ -39,6 +39,7 @@ PART = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 SHARE = 50         # gaps of less than one part of so many are no waiting
 MOST = 300         # inferences that are compared
 LEAST = 8
+TICK_MAY_BE_OFF = 0.05             # of the time between two
 SHORT = 1000       # ns: a shorter stretch waits for nothing
 AT_ONCE = 50_000   # ns: an arrow that ends so soon behind the begin of an inference is why it began
 # base: a thread; begin, end: when it may have waited; periods: ns between two ticks of the clock that it may
@@ -93,7 +94,8 @@ def site(points, name, own, whole):
     usual = period or sorted(map(int.__sub__, ends[1:], ends))[len(own) // 2 - 1] if len(own) > 1 else 0
     longest = sorted(map(int.__sub__, ends, begins))[len(own) * 19 // 20]
     # Why parts of it: who always takes each second tick looks as if they came half as often.
-    return tuple(usual / n for n in range(1, ticks.PARTS + 1) if usual / n > longest) or (longest,)
+    least = longest * (1 - TICK_MAY_BE_OFF)
+    return tuple(usual / n for n in range(1, ticks.PARTS + 1) if usual / n > least) or (longest,)
 
 
 def under_way(points):
@@ -211,20 +213,36 @@ def readings(replay, effect):
     if points.waited:
         yield hold, effects.TICK if points.waited.keys() == points.ticking.keys() else effects.REQUEST
     if points.ticking:
-        threads = {points.asked[points.point[p].ref].base for p in points.ticking}
-        saved = effect.window[1] * replay.facts.window.length_ns * len(threads) / 100 / len(points.ticking)
-        yield partial(earlier, saved=saved), effects.TICK
+        yield partial(ticked, replay, 0), effects.TICK
+    if points.ticking and effect.window[0] < 0:
+        yield partial(ticked, replay, 1), effects.TICK
     if points.late:
         yield come, effects.LATE
 
 
-def earlier(points, lags, saved):
-    """Makes who waits for a clock take an earlier tick, in the lags of a replay, where it would be ready for
-    one: it saves so many ns from one to the next."""
-    for p, periods in points.ticking.items():
-        before = points.waited[p]
-        if any(before + saved >= period for period in periods):
-            lags.stretch[p] = max(0, lags.stretch[p] - before)
+def ticked(replay, is_late, points, lags):
+    """Makes who waits for a clock take the first tick for which it is ready, in the lags of a replay.
+    is_late: one more where it is ready just before it. Who works no longer than it did takes no later one."""
+    ready = points.lags()
+    ready.__dict__ |= vars(lags) | {"stretch": lags.stretch[:]}
+    for p, before in points.waited.items():
+        ready.stretch[p] = max(0, ready.stretch[p] - before)
+    times, at, last = replay.graph.times(ready), replay.graph.at, {}
+    for p in sorted(points.ticking, key=lambda p: points.point[p].time):
+        a = last.get(points.thread[p])
+        last[points.thread[p]] = p
+        if a is None:
+            continue
+        was, works = points.point[p].time - points.point[a].time, times[at[p]] - times[at[a]]
+        new = [next_tick(works, period, is_late) for period in points.ticking[p]]
+        new = max(new) if is_late else min(new)
+        is_slower = works > was - points.waited[p]
+        lags.stretch[p] = ready.stretch[p] + round((max if is_slower else min)(new, was)) - works
+
+
+def next_tick(ns, period, is_late):
+    """The first tick behind work of so many ns since the last one. Why not sharply: ticks are not exact."""
+    return ceil(ns / period + (2 * is_late - 1) * TICK_MAY_BE_OFF) * period
 
 
 def hold(points, lags):
