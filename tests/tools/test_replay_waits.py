@@ -186,3 +186,18 @@ class Waits(Hand):
             effect = self.replay().effect(("device", None, change))
             self.assertIn(effects.TICK, effect.assumed)
             self.assertTrue(effect.window[0] < low + 1 and high - 1 < effect.window[1], effect.window)
+
+    def test_waits_that_work(self):
+        """Three jobs, and each wait ends with the unpacking of a result, 80: a faster device has all done
+        before the second wait, and each unpacks all the same."""
+        at = 0
+        for n in range(40):
+            for k in range(3):
+                self.job(3 * n + k, at + 2 * k, 0, at + 10 + 100 * k, at + 109 + 100 * k)
+            for k in range(3):
+                self.span(1, "Wait", at + (6, 190, 290)[k], at + 190 + 100 * k, kind="wait")
+            at += 390
+        effect = self.replay().effect(("device", None, HALF))
+        # 10, 50 of the first job, 80 each.
+        truth = 100 * (1 - (10 + 50 + 3 * 80) / 390)
+        self.assertTrue(effect.window[0] - 1 < truth < effect.window[1], (effect.window, truth))

@@ -301,7 +301,8 @@ class Replay:
             return (False, -1, True), (False, 1, False)
         if looks.poll_of(self, changes):
             return (False, 0, True), (True, 0, False), (False, 0, None)
-        two = any(program.pipelined for program in self.programs.all) or any(self.points.jobs.call)
+        two = any(program.pipelined for program in self.programs.all) or any(self.points.jobs.call) \
+            or not self.points.early
         if kinds & {"device", "dispatch"} or looks.keeps_tick(self, changes) or (kinds & set(INSIDE) and two):
             return (False, 0, True), (True, 0, False)
         return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
@@ -311,8 +312,10 @@ class Replay:
         lags, depth, pes, jobs = self.points.lags(), None, None, self.points.jobs
         if short and any(change[0] == "host" for change in changes):
             lags.notice |= dict.fromkeys(self.points.early, 0)
-        if short and (self.working or any(change[0] == "device" for change in changes)):
+        is_device = any(change[0] == "device" for change in changes)
+        if short and (self.working or is_device or not self.points.early):
             lags.own = dict(self.points.own_at_least)
+        if short and (self.working or is_device):
             # Why: a thread that finds less to wait for may be woken as soon as it ever was.
             floor = low(lags.notice.values())
             lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
