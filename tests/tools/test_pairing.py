@@ -61,6 +61,45 @@ def told(order, lengths, **more):
     return effect, confidence.of_gain(found, effect, "latency"), 100 - 100 * middle[1] / middle[0]
 
 
+class Batches(Driver):
+    """So many jobs each, one behind the other on one PE, and one wait for the last. No inferences."""
+
+    def __init__(self, counts, us):
+        self.lines, self.number, self.names = [], 0, ((1, "worker"), (3, "npu PE 0"))
+        self.draw, now, free = random.Random(3), 1000.0, 0.0
+        for count in counts:
+            now += self.draw.randint(100, 300)
+            for _ in range(count):
+                start = max(now, free) + 3
+                free = Several.job(self, now, 3, start, start + round(us * self.draw.uniform(0.9, 1.1)))
+                now += 5
+            self.span(1, "wait", now, free + 10, kind="wait")
+            now = free + 10
+        self.end = now
+
+
+class Few(unittest.TestCase):
+    def test_words(self):
+        """One wait for a whole batch, or two: the wait is there, so nobody is told to mark one."""
+        for counts in (40,), (40, 30):
+            facts = Batches(counts, 100).facts()
+            effect = replay.of(facts).effect(("device", None, HALF))
+            self.assertTrue(effect.window[0] < 1 and effect.window[1] > 45, effect)
+            why, advice = first_screen.why_open(facts, effect.assumed)
+            self.assertIn(f"wait{'s' * (len(counts) > 1)} for {sum(counts)} jobs: nothing says", why)
+            self.assertIn("arrow", advice)
+            self.assertNotIn("PROF_WAIT", advice)
+
+    def test_batches_of_many_sizes(self):
+        """No two of a size: their waits are alike all the same. No job ends before its wait begins."""
+        counts = random.Random(4).sample(range(3, 60), 20)
+        facts = Batches(counts, 400).facts()
+        self.assertFalse(facts.jobs.open)
+        low, high = map(float, replay.of(facts).effect(("device", None, HALF)).window)
+        truth = 100 - 100 * (Batches(counts, 200).end - 1000) / (Batches(counts, 400).end - 1000)
+        self.assertTrue(low - 0.5 <= truth <= high + 0.5 and high - low < 5, (low, high, truth))
+
+
 class Orders(unittest.TestCase):
     @helpers.thorough
     def test_sure(self):

@@ -25,8 +25,9 @@ contradicts (causality violated, counted in `violated`). Of each job:
 A wait span of a submission is on its thread, begins when the submit span has ended, and says so: by an arrow
 from the execution, by kind "wait", or by its name (WAIT). One that ends before the device did waited for
 something else. Which wait is for which submission: pairing.py; `open` has the rows of those that may be for
-another one. A sampled kernel is its own wait. A submit span of a ring is not taken for a wait,
-even if its job ends inside: the thread may be slow (stretches.py).
+another one, `few` the jobs behind which there are too few waits to tell. A sampled kernel is its own wait. A
+submit span of a ring is not taken for a wait, even if its job ends inside: the thread may be slow
+(stretches.py).
 """
 
 import re
@@ -58,7 +59,7 @@ class Jobs:
 
     def __init__(self, trace, window, wait=None):
         self.trace, self.window = trace, window
-        self.devices, self.queues, self.open, self.violated, self.early = [], [], set(), 0, 0
+        self.devices, self.queues, self.violated, self.early, self.open, self.few = [], [], 0, 0, set(), set()
         groups = self._executions()
         for name, kind in COLUMNS.items():
             setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(groups))
@@ -178,7 +179,8 @@ class Jobs:
     def unmarked_names(self):
         """Where threads may wait: names of spans, "" for no span, ascending."""
         names = self.trace.names
-        open_ = [(i, sure) for k, (i, sure) in enumerate(zip(self.wait, self.sure)) if self._is_unmarked(k)]
+        open_ = [(i, sure) for k, (i, sure) in enumerate(zip(self.wait, self.sure))
+                 if self._is_unmarked(k) and k not in self.few]
         found = {names[self.trace.name[i]] for i, sure in open_ if i >= 0 and not sure}
         found |= {f"what comes before {names[self.trace.name[i]]}" for i, sure in open_ if sure == DOUBTED}
         if any(i < 0 for i, _ in open_):
@@ -319,6 +321,7 @@ class Jobs:
             waits = [i for i in finder.rows[first:finder.ends[thread]] if names[name[i]] or i in by_arrow]
             found = Pairing(self, jobs, waits, by_arrow, names)
             self.open |= found.open
+            self.few |= found.few
             for pair in found.pairs:
                 if pair.looks is not None:
                     self.look[pair.job], self.looks[pair.job] = pair.look, pair.looks

@@ -5,13 +5,14 @@ An arrow from an execution to the wait decides. Else a wait takes one of the job
 site: the oldest, the newest, one so many before the newest, or whichever ended first.
 
     site        waits of one name, behind equally many submissions in a row, at the same place in the waits
-                that follow them
+                that follow them; behind however many, where fewer than LEAST are alike
 
 A rule fits a site if nearly always the job was done when the wait ended. Of those that fit, the one is taken
 behind whose jobs the waits that blocked ended soonest: who waits for the last of three jobs ends as soon
 behind it as always, and the first one was done long before. Why the oldest unless another one is clearly
 sooner: most threads wait in turn, and jobs that end together make no difference. Where the next best rule is
-not much worse, and its jobs end at other times, or where no one place fits, the site is open.
+not much worse, and its jobs end at other times, or where no one place fits, the site is open. So it is where
+fewer than LEAST waits come behind several jobs, if that concerns more than one of SHARE.
 """
 
 from bisect import bisect_right
@@ -22,9 +23,11 @@ VOTES = 8          # waits of a name that show of which queue they are
 PLACES = 8         # jobs before the newest that a wait may be for; also waits in a row that have rules
 LOOKED_AT = 400    # waits of a site
 LEAST = 3          # waits of a site: of fewer nothing is said
+SHARE = 10         # jobs: of so many, one may have a wait of which nothing is said
 MISSED = 100       # one of so many waits of a site may end before the job of its rule
 SOONER, MUCH = 2, 4                # times: another rule than the oldest is taken; the others are out
 APART = 20         # jobs whose ends differ by less than one part of so many of their length end together
+ANY = -1           # number of submissions before a site
 OLDEST, FIRST = None, "first"      # rules; a number: so many before the newest
 # One wait for a job. row: of the wait; look: begin of its first look; looks: those that saw nothing
 Pair = namedtuple("Pair", "job row sure look looks", defaults=(None, None))
@@ -32,14 +35,16 @@ Pair = namedtuple("Pair", "job row sure look looks", defaults=(None, None))
 
 class Pairing:
     """The waits of one thread. pairs: [Pair], in the order of the waits. open: rows of waits that may be for
-    another job. own: its jobs by submission; waits: rows by begin; by_arrow: {row: job}; names: see
-    jobs.wait_names()."""
+    another job. few: jobs of which too few waits tell nothing. own: its jobs by submission; waits: rows by
+    begin; by_arrow: {row: job}; names: see jobs.wait_names()."""
 
     def __init__(self, jobs, own, waits, by_arrow, names):
         self.jobs, self.own, self.waits, self.by_arrow, self.names = jobs, own, waits, by_arrow, names
         self.queue_of = queue_of(jobs, own, waits)
         self.rules, self.open_sites, self.open, self.seen, self.choices = {}, set(), set(), {}, 0
+        self.count, self.few_alike = Counter(), set()
         self.pairs = list(self._walk())
+        self.few_alike = {site for site, count in self.count.items() if count < LEAST}
         # Why one place after the other: which jobs are left is known when the waits before have theirs.
         for place in range(min(PLACES, self.choices)):
             self.seen = {}
@@ -48,12 +53,14 @@ class Pairing:
             self._decide()
         if self.rules or self.open_sites:
             self.pairs = list(self._walk())
+        self.few = self._of_few()
 
     def _walk(self, place=-1):
         """Pairs all waits by the rules so far; notes in `seen` what those at that place in a row saw."""
         jobs, trace = self.jobs, self.jobs.trace
         start, dur, name = trace.start, trace.dur, trace.name
         pending, at, looks, row = [], 0, (-1, -1), (0, 0)
+        self.sites, self.asked = Counter(), []
         for i, after in zip(self.waits, [*self.waits[1:], -1]):
             begin, end, before = start[i], start[i] + dur[i], at
             while at < len(self.own) and jobs.S[self.own[at]] <= begin:
@@ -72,9 +79,10 @@ class Pairing:
             left = self._left(pending, name[i])
             if not left:
                 continue
-            site = name[i], *row
+            site = self._site(name[i], *row)
             if len(left) > 1:
                 self.choices = max(self.choices, row[1] + 1)
+                self._ask(site, i, left, begin, end)
             if row[1] == place:
                 self._note(site, left, begin, end)
             k = self._pick(left, self.rules.get(site, OLDEST))
@@ -97,6 +105,10 @@ class Pairing:
             if inference >= 0 and not self.queue_of and self._last_wait(after, inference):
                 yield from (Pair(other, i, sure) for other in pending if jobs.inference[other] == inference)
                 pending = [other for other in pending if jobs.inference[other] != inference]
+
+    def _site(self, name, submissions, place):
+        self.count[name, submissions, place] += not self.few_alike
+        return name, ANY if (name, submissions, place) in self.few_alike else submissions, place
 
     def _left(self, pending, name):
         """The jobs that a wait of that name may be for, the oldest first."""
@@ -122,6 +134,21 @@ class Pairing:
                 if self._done(k, end):
                     own[rule] = max(0, end - ends[k]), ends[k] - self.jobs.start[k]
             found.append((any(begin < ends[k] <= end for k in left[-PLACES:] + left[:1]), own))
+
+    def _ask(self, site, i, left, begin, end):
+        """Notes the first waits of a site: (site, row, the jobs that it may be for, did it block?)."""
+        if self.sites[site] < LEAST:
+            self.sites[site] += 1
+            self.asked.append((site, i, left[:], any(begin < self.jobs.end[k] <= end for k in left)))
+
+    def _of_few(self):
+        """The jobs of sites with fewer than LEAST waits, if they are many and some blocked: open ones."""
+        asked = [one for one in self.asked if self.sites[one[0]] < LEAST]
+        found = {k for _, _, left, _ in asked for k in left}
+        if SHARE * len(found) <= len(self.own) or not any(blocked for *_, blocked in asked):
+            return set()
+        self.open.update(i for _, i, *_ in asked)
+        return found
 
     def _decide(self):
         """The rules of the sites that were seen."""

@@ -3,6 +3,7 @@
 one object, so a sentence is made once."""
 
 import os
+import re
 from collections import namedtuple
 
 from ..analysis import reactions
@@ -223,13 +224,21 @@ OPEN = {
             "draw an arrow from each job to its wait"),
 }
 
+# The same, where marked waits come behind many jobs, and are too few.
+FEW = ("{} for {}: nothing says which of them it is for.",
+       "draw an arrow from each job to its wait, or record three such waits or more")
+
 
 def why_open(facts, assumed):
     """(in words, what nothing says; what to record so that something does)"""
-    whys, records = [], []
+    whys, records, names = [], [], facts.jobs.unmarked_names
+    if facts.jobs.few and assumed & {JOB, ORDER}:
+        assumed = assumed - ({ORDER} if names else {JOB, ORDER})
+        whys.append(FEW[0].format(count(len({facts.jobs.wait[k] for k in facts.jobs.few} - {-1}), "wait"),
+                                  count(len(facts.jobs.few), "job")))
+        records.append(FEW[1])
     if JOB in assumed:
         whys.append(waits_open(facts))
-        names = facts.jobs.unmarked_names
         records.append(MARK.format(" and ".join(names) if names and all(names) else "the span that waits"))
     for what, (why, record) in OPEN.items():
         if what in assumed:
@@ -311,6 +320,7 @@ def topics(verdict):
 
 def records(verdict, asked):
     """What to record so that more can be said. asked: for the questions."""
+    asked = [part for text in asked for part in re.split("; (?!or )", text)]
     texts = list(dict.fromkeys(text for _, text in verdict.missing if text != verdict.none))
     counts = [text for text in texts if text.endswith(" inferences")]
     if len(counts) > 1:
