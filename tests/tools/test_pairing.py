@@ -3,9 +3,10 @@
 import random
 import unittest
 from fractions import Fraction
+from unittest import mock
 
 import helpers
-from npuprof.analysis import confidence, effects, replay
+from npuprof.analysis import confidence, effects, pairing, replay
 from npuprof.report import first_screen
 from test_stretches import Driver
 
@@ -62,16 +63,17 @@ def told(order, lengths, **more):
 
 
 class Batches(Driver):
-    """So many jobs each, one behind the other on one PE, and one wait for the last. No inferences."""
+    """So many jobs each, one behind the other on one PE, the last one longer, and one wait for that. No
+    inferences."""
 
-    def __init__(self, counts, us):
+    def __init__(self, counts, us, longer=0):
         self.lines, self.number, self.names = [], 0, ((1, "worker"), (3, "npu PE 0"))
         self.draw, now, free = random.Random(3), 1000.0, 0.0
         for count in counts:
             now += self.draw.randint(100, 300)
-            for _ in range(count):
-                start = max(now, free) + 3
-                free = Several.job(self, now, 3, start, start + round(us * self.draw.uniform(0.9, 1.1)))
+            for left in reversed(range(count)):
+                start, length = max(now, free) + 3, us if left else us + longer
+                free = Several.job(self, now, 3, start, start + round(length * self.draw.uniform(0.9, 1.1)))
                 now += 5
             self.span(1, "wait", now, free + 10, kind="wait")
             now = free + 10
@@ -98,6 +100,39 @@ class Few(unittest.TestCase):
         low, high = map(float, replay.of(facts).effect(("device", None, HALF)).window)
         truth = 100 - 100 * (Batches(counts, 200).end - 1000) / (Batches(counts, 400).end - 1000)
         self.assertTrue(low - 0.5 <= truth <= high + 0.5 and high - low < 5, (low, high, truth))
+
+
+class Counted(list):
+    """A column of jobs that counts how often it is read."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.reads = 0
+
+    def __getitem__(self, place):
+        self.reads += 1
+        return super().__getitem__(place)
+
+
+class Work(unittest.TestCase):
+    """Not how long pairing takes, but how often it looks at a job."""
+
+    def reads(self, counts, us):
+        jobs = Batches(counts, us, 60).facts().jobs
+        rows = sorted(set(jobs.wait) - {-1})
+        jobs.end, jobs.queue = Counted(jobs.end), Counted(jobs.queue)
+        with mock.patch.object(pairing, "LOOKED_AT", 4):
+            pairing.Pairing(jobs, list(range(len(jobs))), rows, {}, jobs.names)
+        return jobs.end.reads + jobs.queue.reads
+
+    def test_grows_as_the_jobs_do(self):
+        """Batches of 30, alike and of many sizes, of which most ended before the wait, and one for all. Four
+        times as many jobs: four times the work, where all that wait behind each other would be 16 times."""
+        for us in 2, 400:
+            for sizes in [30] * 20, 4 * list(range(20, 30)):
+                one, four = self.reads(sizes, us), self.reads(4 * sizes, us)
+                self.assertLess(four, 5 * one, (us, sizes[:2], one))
+            self.assertLess(self.reads([2400], us), 5 * self.reads([600], us), us)
 
 
 class Orders(unittest.TestCase):

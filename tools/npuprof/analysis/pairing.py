@@ -137,7 +137,8 @@ class Pairing:
 
     def _ask(self, site, i, left, begin, end):
         """Notes the first waits of a site: (site, row, the jobs that it may be for, did it block?)."""
-        if self.sites[site] < LEAST:
+        # Why not all: another site has more waits, and of so many jobs in a row those before tell as much.
+        if site[1] == ANY and site[2] < PLACES and self.sites[site] < LEAST:
             self.sites[site] += 1
             self.asked.append((site, i, left[:], any(begin < self.jobs.end[k] <= end for k in left)))
 
