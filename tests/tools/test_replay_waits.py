@@ -201,3 +201,45 @@ class Waits(Hand):
         # 10, 50 of the first job, 80 each.
         truth = 100 * (1 - (10 + 50 + 3 * 80) / 390)
         self.assertTrue(effect.window[0] - 1 < truth < effect.window[1], (effect.window, truth))
+
+    def test_a_queue_that_was_hardly_ever_empty(self):
+        """A thread waits for a few of its requests, 2 % of the time. The others came by the time they were
+        taken, and nobody says how long before that."""
+        at = 0
+        for n in range(100):
+            wait = 60 if n % 12 == 5 else 0.4
+            self.span(1, "Queue get", at, at + wait)
+            self.job(n, at + wait + 1, 0, at + wait + 10, at + wait + 360)
+            self.span(1, "Wait", at + wait + 3, at + wait + 370, kind="wait")
+            at += wait + 371
+        effect = self.replay().effect(("device", None, HALF))
+        self.assertIn(effects.REQUEST, effect.assumed)
+        self.assertTrue(effect.window[0] < 2 and effect.window[1] > 40, effect.window)
+
+    def test_a_clock_behind_a_wake_up(self):
+        """A thread that another one wakes, and then waits for the next ms in no span. 600 to 850 of it
+        are work: a device that takes half longer is late for it."""
+        for n in range(60):
+            at, end = 1000 * n + n * 7 % 5, 1000 * n + 600 + 40 * (n * 3 % 7)
+            self.job(n, at, 0, at + 10, end)
+            self.span(1, "Wait", at + 2, end + 12, kind="wait")
+            self.span(2, "Complete", end + 4, end + 10)
+            self.arrow("wake", 1000 + n, 2, end + 9, 1, end + 12)
+        effect = self.replay().effect(("device", None, Fraction(3, 2)))
+        self.assertIn(effects.TICK, effect.assumed)
+        self.assertLess(effect.window[0], -60)
+
+    def test_a_full_queue_that_soon_has_room(self):
+        """One thread prepares 100 of 300 and waits in no span until the other one takes the next, 20 to 120:
+        that is a wait where it is short, too, so less to prepare brings nothing."""
+        for n in range(60):
+            at, more = 300 * n, 20 * (n * 7 % 6)
+            self.span(2, "Decode", at + 10, at + 270 - more)
+            self.arrow("request", 1000 + n, 2, at + 309, 1, at + 602)
+            self.span(1, "Prepare", at + 303, at + 310)
+            self.job(n, at + 310, 0, at + 320, at + 580)
+            self.span(1, "Wait", at + 312, at + 590, kind="wait")
+        found = self.replay()
+        waits = [one for one in found.points.handed.values()]
+        self.assertGreater(len(waits), 55)
+        self.assertLess(found.effect(("host", "Decode", HALF)).window[0], 3)

@@ -65,8 +65,7 @@ class Spans:
         self.length = len(threads) * (max(ends) - min(ends)) if ends else 0
 
     def _between(self, trace, threads, may_wait):
-        """Pieces in no span, or in one that only holds others. Why long ones: what no lock or queue stops is
-        soon over, and would be most of them."""
+        """Pieces in no span, or in one that only holds others."""
         leaves, finder = Leaves(trace), trace.finder
         for base in threads:
             rows = finder.rows[finder.ends[base - 1] if base else 0:finder.ends[base]]
@@ -74,7 +73,7 @@ class Spans:
             last = max((trace.start[i] + trace.dur[i] for i in rows), default=0)
             self.sites[NO_SPAN] += [
                 (base, begin, end) for begin, end, row in leaves.pieces(base, first, last)
-                if end - begin > AT_ONCE and (row < 0 or leaves.is_container(row))
+                if end - begin >= SHORT and (row < 0 or leaves.is_container(row))
                 and may_wait(NO_SPAN, begin, end, base, row)]
 
 
@@ -85,9 +84,11 @@ def found(trace, threads, may_wait):
     spans, handovers = Spans(trace, threads, may_wait), []
     for name, site in sorted(spans.sites.items()):
         if len(site) >= LEAST and SHARE * sum(end - begin for _, begin, end in site) >= spans.length:
-            kind = cause_of(spans, name, site)
+            # Why long ones: what no lock or queue stops is soon over, and would be most of them.
+            some = [one for one in site if name != NO_SPAN or one[2] - one[1] > AT_ONCE]
+            kind = cause_of(spans, name, some) if len(some) >= LEAST else None
             handovers += of_site(name, site, without(spans.moments[kind], site)) if kind else \
-                of_lock(name, site)
+                of_lock(name, site) if name != NO_SPAN else ()
     return handovers
 
 

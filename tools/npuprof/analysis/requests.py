@@ -19,7 +19,7 @@ Kendall's statistic).
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import namedtuple
 from functools import partial
 from itertools import accumulate
@@ -34,7 +34,7 @@ WORDS = {"recv", "recvfrom", "recvmsg", "accept", "epoll", "select", "listen", "
          "requests"}
 CAMERA = {"dqbuf", "vsync", "vblank"}
 CLOCK = {"sleep", "usleep", "nanosleep", "frame", "tick", *CAMERA}
-TAKES = {"next", "get", "grab", "read", "acquire", "capture", "wait"}              # a frame
+TAKES = {"next", "get", "grab", "read", "acquire", "capture", "wait", "pop", "take"}   # of a queue, a frame
 PART = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 SHARE = 50         # gaps of less than one part of so many are no waiting
 MOST = 300         # inferences that are compared
@@ -62,15 +62,19 @@ def stretches(points, of_thread):
     known = set(points.jobs.wait)
     for base, (begins, until) in sorted(under_way(points).items()):
         arrivals = sorted(one.time for one in of_thread[base] if one.kind == ARRIVAL)
-        sites, whole = {}, until[-1] - begins[0]
+        sites, short, whole = {}, {}, until[-1] - begins[0]
         for begin, end, row in leaves.pieces(base, begins[0], until[-1]):
             n = bisect_left(begins, end)
-            told = bisect_left(arrivals, begin) < bisect_left(arrivals, end + AT_ONCE)
-            if end - begin >= SHORT and end <= points.until and not told and row not in known \
+            # Why not at its begin: that one ended the wait before it.
+            told = bisect_right(arrivals, begin) < bisect_left(arrivals, end + AT_ONCE)
+            if end <= points.until and not told and row not in known \
                     and (not n or until[n - 1] <= begin):
-                sites.setdefault(trace.name[row] if row >= 0 else -1, []).append((begin, end))
+                of = sites if end - begin >= SHORT else short
+                of.setdefault(trace.name[row] if row >= 0 else -1, []).append((begin, end))
         for name, own in sorted(sites.items()):
             periods = site(points, name, own, whole)
+            # Why short ones, too: a request that was there came no later than it was taken, and maybe then.
+            own += short.get(name, ()) if periods == () else ()
             found += [Stretch(base, *one, periods) for one in own] if periods is not None else []
     return found
 
@@ -84,13 +88,14 @@ def site(points, name, own, whole):
     own: [(begin, end)]; whole: ns of which they are a part."""
     words = words_of(points.trace.names[name] if name >= 0 else "")
     is_clock, waits = words & CLOCK, name >= 0 and points.jobs.names[name]
-    by_name = words & (WORDS | CAMERA) or ("frame" in words and words & TAKES)
+    asks = words & WORDS or ("queue" in words and words & TAKES)
+    by_name = asks or words & CAMERA or ("frame" in words and words & TAKES)
     if SHARE * sum(end - begin for begin, end in own) < whole and not by_name:
         return None
     begins, ends = zip(*own)
     period = ticks.period_of(begins, ends)
     if not period and not is_clock:
-        return () if waits or words & WORDS else None
+        return () if waits or asks else None
     usual = period or sorted(map(int.__sub__, ends[1:], ends))[len(own) // 2 - 1] if len(own) > 1 else 0
     longest = sorted(map(int.__sub__, ends, begins))[len(own) * 19 // 20]
     # Why parts of it: who always takes each second tick looks as if they came half as often.
@@ -137,10 +142,12 @@ def gaps(points, thread):
 def is_closed(points, found):
     """True: the next one begins when the one before it has ended, and nobody waits in between."""
     waited, whole = sum(before for _, before, _ in found), sum(before + took for _, before, took in found)
+    usual = sorted(before for _, before, _ in found)[len(found) // 2]
     if SHARE * waited <= whole:
-        return True
+        # Why not so few: a thread loses the CPU now and then.
+        return sum(before > 2 * usual + AT_ONCE for _, before, _ in found) < LEAST
     # Why: where most begin at once and some much later, those had nothing to do.
-    if waited > 2 * len(found) * sorted(before for _, before, _ in found)[len(found) // 2]:
+    if waited > 2 * len(found) * usual:
         return False
     step = max(1, len(found) // MOST)
     low, high = slope([took for _, _, took in found[::step]],
