@@ -80,7 +80,30 @@ class Batches(Driver):
         self.end = now
 
 
+class Ahead(Batches):
+    """Two jobs each, on a PE of its own, and the thread waits for the second one of the pair before. So two
+    waits are left at the end."""
+
+    def __init__(self):
+        self.lines, self.number, self.names = [], 0, ((1, "worker"), (3, "npu PE 0"), (4, "npu PE 1"))
+        ends = [1000, 1000]
+        for n in range(42):
+            now = max(1000 + 10 * n, ends[-1 if n > 40 else -2]) + 10
+            if n > 1:
+                self.span(1, "wait", now - 12, now, kind="wait")
+            if n < 40:
+                self.job(now, 3, now + 3, now + 50)
+                ends.append(self.job(now + 5, 4, max(now + 53, ends[-1] + 3), max(now, ends[-1]) + 200))
+
+    job = Several.job
+
+
 class Few(unittest.TestCase):
+    def test_the_last_waits(self):
+        """They come in a row, as no others do: that opens nothing."""
+        facts = Ahead().facts()
+        self.assertEqual((facts.jobs.open, facts.jobs.few), (set(), set()))
+
     def test_words(self):
         """One wait for a whole batch, or two: the wait is there, so nobody is told to mark one."""
         for counts in (40,), (40, 30):

@@ -23,7 +23,7 @@ VOTES = 8          # waits of a name that show of which queue they are
 PLACES = 8         # jobs before the newest that a wait may be for; also waits in a row that have rules
 LOOKED_AT = 400    # waits of a site
 LEAST = 3          # waits of a site: of fewer nothing is said
-SHARE = 10         # jobs: of so many, one may have a wait of which nothing is said
+SHARE = 10         # waits: of so many, one may be of a site of which nothing is said
 MISSED = 100       # one of so many waits of a site may end before the job of its rule
 SOONER, MUCH = 2, 4                # times: another rule than the oldest is taken; the others are out
 APART = 20         # jobs whose ends differ by less than one part of so many of their length end together
@@ -137,19 +137,19 @@ class Pairing:
 
     def _ask(self, site, i, left, begin, end):
         """Notes the first waits of a site: (site, row, the jobs that it may be for, did it block?)."""
-        # Why not all: another site has more waits, and of so many jobs in a row those before tell as much.
+        self.sites[site] += 1
+        # Why not all: of so many in a row those before tell as much.
         if site[1] == ANY and site[2] < PLACES and self.sites[site] < LEAST:
-            self.sites[site] += 1
             self.asked.append((site, i, left[:], any(begin < self.jobs.end[k] <= end for k in left)))
 
     def _of_few(self):
         """The jobs of sites with fewer than LEAST waits, if they are many and some blocked: open ones."""
-        asked = [one for one in self.asked if self.sites[one[0]] < LEAST]
-        found = {k for _, _, left, _ in asked for k in left}
-        if SHARE * len(found) <= len(self.own) or not any(blocked for *_, blocked in asked):
+        few = {site: count for site, count in self.sites.items() if count < LEAST}
+        asked = [one for one in self.asked if one[0] in few]
+        if SHARE * sum(few.values()) <= len(self.waits) or not any(blocked for *_, blocked in asked):
             return set()
         self.open.update(i for _, i, *_ in asked)
-        return found
+        return {k for _, _, left, _ in asked for k in left}
 
     def _decide(self):
         """The rules of the sites that were seen."""
