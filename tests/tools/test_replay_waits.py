@@ -26,11 +26,11 @@ class Hand(unittest.TestCase):
         self.lines.append({"ph": "s", "name": name, "id": number, "pid": 1, "tid": from_tid, "ts": from_us})
         self.lines.append({"ph": "f", "name": name, "id": number, "pid": 1, "tid": tid, "ts": us, "bp": "e"})
 
-    def job(self, number, submit, pe, start, end):
-        self.span(1, "Submit", submit, submit + 1)
+    def job(self, number, submit, pe, start, end, thread=1):
+        self.span(thread, "Submit", submit, submit + 1)
         args = {"stamp": "device", "pe_index": pe, "execution_index": number}
         self.span(3 + pe, "kernel", start, end, **args)
-        self.arrow("submit", number, 1, submit, 3 + pe, start)
+        self.arrow("submit", number, thread, submit, 3 + pe, start)
 
     def replay(self):
         names = {1: "worker", 2: "client", 3: "npu PE 0", 4: "npu PE 1"}
@@ -243,3 +243,24 @@ class Waits(Hand):
         waits = [one for one in found.points.handed.values()]
         self.assertGreater(len(waits), 55)
         self.assertLess(found.effect(("host", "Decode", HALF)).window[0], 3)
+
+    def test_a_lane_that_stops_another_one(self):
+        """Urgent jobs come each 700, and what runs then takes as much longer. Lanes beside each other look
+        the same but for that, and their jobs run beside each other in part, too."""
+        for stops in True, False:
+            self.lines, at, urgent = [], 0, 0
+            for n in range(60):
+                self.span(1, "Prepare", at, at + 60 + n * 7 % 40)
+                begin = at + 70 + n * 7 % 40
+                end = begin + 400 + 10 * (n * 3 % 7)
+                while 700 * urgent + 300 < end:
+                    comes = 700 * urgent + 300 if not stops else max(700 * urgent + 300, begin + 20)
+                    self.job(1000 + urgent, comes - 10, 1, comes, comes + 90, 2)
+                    self.span(2, "Wait", comes - 8, comes + 95, kind="wait")
+                    end, urgent = end + 90 * stops, urgent + 1
+                self.job(n, begin - 10, 0, begin, end)
+                self.span(1, "Wait", begin - 8, end + 10, kind="wait")
+                at = end + 12
+            effect = self.replay().effect(("device", None, Fraction(3, 2)))
+            self.assertEqual(effects.PREEMPT in effect.assumed, stops)
+            self.assertTrue(not stops or effect.window[0] <= -49, effect.window)

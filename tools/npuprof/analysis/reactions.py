@@ -3,6 +3,8 @@
 
     turns       lanes of one device, or that may be of one, never work at the same time, and jobs wait while
                 another one works: they may be one engine in turns
+    preempts    jobs of one lane run wholly inside of those of another lane of their device, which take longer
+                then: they may stop them
     beside      a thread that submits nothing works nearly as long as all would take then. It may bring what
                 is worked on, or take the results: then it is what all wait for
     batches     an inference takes longer behind one that took longer: it may take all requests that have come
@@ -10,20 +12,20 @@
     pool        threads begin and end together: they may take from one list, and who gets faster takes more
     clock       the same work takes clearly longer in some parts of the run: the device's rate is not steady
 
-The first four make a gain an interval. The last one only says that no gain is sure: which rate there would
+The first five make a gain an interval. The last one only says that no gain is sure: which rate there would
 be nobody knows.
 """
 
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from math import sqrt
 from statistics import median
 
 from ..tables.arithmetic import union_of
 from . import requests
 from .bounds import ALL, shrinking
-from .effects import BATCH, BESIDE, POOL, TURNS, either, percent
+from .effects import BATCH, BESIDE, POOL, PREEMPT, TURNS, either, percent
 from .leaves import Leaves
 from .levels import same_factor, speeds
 from .moments import ARRIVAL, LEAVES
@@ -35,7 +37,8 @@ NEAR = Fraction(9, 10)             # of the time that is left
 WAITS = requests.WORDS | {"wait", "lock", "mutex", "semaphore", "barrier", "join", "cond", "fence", "sync",
                           "poll", "sleep", "usleep", "nanosleep", "idle", "queue", "get", "put", "push",
                           "pop", "take"}
-AROUND = 10        # inferences before and behind
+AROUND = 10        # inferences before and behind; of so many jobs inside of others, one only in part
+AGAIN = 4          # jobs inside of others
 BLOCK, MOST = 5, 4000              # jobs in a row, and that are looked at
 CLEAR = 4          # times the usual error of a correlation by chance
 UNSTEADY = 0.01    # by which parts of a run differ
@@ -45,6 +48,8 @@ def bounded(replay, effect):
     """The Effect that holds what these reactions may bring."""
     if in_turns(replay):
         effect = either(effect, effect, TURNS, shrinking(replay, effect.changes, ()))
+    if preempts(replay):
+        effect = either(effect, effect, PREEMPT, shrinking(replay, effect.changes, ()))
     whole = replay.facts.window.length_ns
     left = (ALL - effect.window[1]) * whole / 100
     if effect.window[1] > 0 and beside(replay) > NEAR * left:
@@ -86,6 +91,37 @@ def in_turns(replay):
         if len(lanes) > 1 and 100 * (work - union_of(lanes).length()) < work < SHARE * held:
             return True
     return False
+
+
+@once
+def preempts(replay):
+    """True: jobs of one lane hardly ever run in part beside those of another one of their device, but often
+    wholly inside of them. And nothing says that those do not take longer by as much."""
+    jobs = replay.facts.jobs
+    for one, other in (pair for queues in jobs.queues_of for pair in permutations(queues, 2)):
+        outer = jobs.of_queue[other]
+        held, inside, beside_them = contained(jobs, jobs.of_queue[one], outer)
+        if inside >= AGAIN and AROUND * beside_them <= inside:
+            some = outer[::len(outer) // requests.MOST + 1]
+            if requests.slope([held.get(k, 0) for k in some],
+                              [jobs.end[k] - jobs.start[k] for k in some])[1] >= 1:
+                return True
+    return False
+
+
+def contained(jobs, inner, outer):
+    """({outer job: ns of the inner ones in it}, how many of those there are, how many run only in part beside
+    an outer one)"""
+    begins, held, inside, beside_them = [jobs.start[k] for k in outer], {}, 0, 0
+    for k in inner:
+        first = max(0, bisect_right(begins, jobs.start[k]) - 1)
+        for other in outer[first:bisect_left(begins, jobs.end[k])]:
+            if jobs.start[other] <= jobs.start[k] and jobs.end[k] <= jobs.end[other]:
+                held[other] = held.get(other, 0) + jobs.end[k] - jobs.start[k]
+                inside += 1
+            elif jobs.end[other] > jobs.start[k]:
+                beside_them += 1
+    return held, inside, beside_them
 
 
 @once

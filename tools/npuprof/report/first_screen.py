@@ -8,7 +8,7 @@ from collections import namedtuple
 
 from ..analysis import reactions
 from ..analysis.effects import (BATCH, BESIDE, CALL, CLOCK, DOOR, FENCE, JOB, LATE, ORDER, POLL, POOL,
-                                REQUEST, START, TICK, TURNS)
+                                PREEMPT, REQUEST, START, TICK, TURNS)
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
 from ..tables.table import pct
@@ -204,6 +204,9 @@ OPEN = {
             "that one.", ONE_LANE),
     TURNS: ("Lanes of one device never work at the same time; nothing says whether they are one engine that "
             "takes turns.", ONE_LANE),
+    PREEMPT: ("Jobs of one lane run inside of jobs of another lane of their device; nothing says whether "
+              "they stop those for so long.",
+              "end the span of a job that is stopped, and begin another one where it goes on"),
     BESIDE: ("Another thread works nearly as long as everything would take then; nothing says whether it "
              "brings the input or takes the results.",
              "draw arrows between threads that hand work over: PROF_FLOW_OUT, PROF_FLOW_IN"),
