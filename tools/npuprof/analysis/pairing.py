@@ -137,9 +137,9 @@ class Pairing:
 
     def _ask(self, site, i, left, begin, end):
         """Notes the first waits of a site: (site, row, the jobs that it may be for, did it block?)."""
-        self.sites[site] += 1
-        # Why not all: of so many in a row those before tell as much.
-        if site[1] == ANY and site[2] < PLACES and self.sites[site] < LEAST:
+        # Why not of an inference: one wait is for all of it. Of so many in a row those before tell as much.
+        self.sites[site] += self.jobs.inference[left[-1]] < 0
+        if self.sites[site] and site[1] == ANY and site[2] < PLACES and self.sites[site] < LEAST:
             self.asked.append((site, i, left[:], any(begin < self.jobs.end[k] <= end for k in left)))
 
     def _of_few(self):
