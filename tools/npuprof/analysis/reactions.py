@@ -96,12 +96,13 @@ def in_turns(replay):
 @once
 def preempts(replay):
     """True: jobs of one lane hardly ever run in part beside those of another one of their device, but often
-    wholly inside of them. And nothing says that those do not take longer by as much."""
+    wholly inside of them. And nothing says that those do not take longer by as much than the ones without."""
     jobs = replay.facts.jobs
     for one, other in (pair for queues in jobs.queues_of for pair in permutations(queues, 2)):
         outer = jobs.of_queue[other]
         held, inside, beside_them = contained(jobs, jobs.of_queue[one], outer)
-        if inside >= AGAIN and AROUND * beside_them <= inside:
+        # Why others without: where all have some, each PE may simply have its share of the work.
+        if AGAIN <= min(inside, len(outer) - len(held)) and AROUND * beside_them <= inside:
             some = outer[::len(outer) // requests.MOST + 1]
             if requests.slope([held.get(k, 0) for k in some],
                               [jobs.end[k] - jobs.start[k] for k in some])[1] >= 1:
