@@ -264,3 +264,19 @@ class Waits(Hand):
             effect = self.replay().effect(("device", None, Fraction(3, 2)))
             self.assertEqual(effects.PREEMPT in effect.assumed, stops)
             self.assertTrue(not stops or effect.window[0] <= -49, effect.window)
+
+    def test_a_job_that_a_timeout_ended(self):
+        """Each tenth job hangs; its thread waits 900, resets the device, and goes on. A device half as fast
+        takes no longer for those."""
+        at = then = 0
+        for n in range(60):
+            length = 1000 if n % 10 == 4 else 300 + n * 7 % 5
+            self.job(n, at, 0, at + 10, at + length)
+            self.span(1, "Wait", at + 2, at + (900 if length == 1000 else length + 10), kind="wait")
+            if length == 1000:
+                self.span(1, "Reset", at + 900, at + 1001)
+            at, then = at + length + 12, then + length + 12 + (length - 10) * (length < 1000)
+        effect = self.replay().effect(("device", None, Fraction(2)))
+        self.assertIn(effects.KILL, effect.assumed)
+        truth = 100 * (1 - then / at)
+        self.assertTrue(effect.window[0] < truth < effect.window[1] + 1, (effect.window, truth))

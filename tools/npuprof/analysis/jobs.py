@@ -25,8 +25,9 @@ contradicts (causality violated, counted in `violated`). Of each job:
 A wait span of a submission is on its thread, begins when the submit span has ended, and says so: by an arrow
 from the execution, by kind "wait", or by its name (WAIT). One that ends before the device did waited for
 something else. Which wait is for which submission: pairing.py; `open` has the rows of those that may be for
-another one, `few` the jobs behind which there are too few waits to tell. A sampled kernel is its own wait. A
-submit span of a ring is not taken for a wait, even if its job ends inside: the thread may be slow
+another one, `few` the jobs behind which there are too few waits to tell, `given_up` those that ended behind
+their wait, and no other one came: maybe it timed out, and the host ended the job. A sampled kernel is its own
+wait. A submit span of a ring is not taken for a wait, even if its job ends inside: the thread may be slow
 (stretches.py).
 """
 
@@ -59,7 +60,8 @@ class Jobs:
 
     def __init__(self, trace, window, wait=None):
         self.trace, self.window = trace, window
-        self.devices, self.queues, self.violated, self.early, self.open, self.few = [], [], 0, 0, set(), set()
+        self.devices, self.queues, self.violated, self.early = [], [], 0, 0
+        self.open, self.few, self.given_up = set(), set(), set()
         groups = self._executions()
         for name, kind in COLUMNS.items():
             setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(groups))
@@ -92,13 +94,13 @@ class Jobs:
     @cached_property
     def call(self):
         """By job, how much of its time may be the host's: of a sampled kernel, the call but for the spans
-        inside that say they wait; 0 for all others."""
+        inside that say they wait; all of one that was given up; 0 for all others."""
         trace, finder, found = self.trace, self.trace.finder, array("q", bytes(8 * len(self)))
         for k, (i, caller) in enumerate(zip(self.row, self.submit)):
-            if not trace.flags[i] & SAMPLED:
+            if k not in self.given_up and not trace.flags[i] & SAMPLED:
                 continue
             found[k] = trace.dur[i]
-            if caller >= 0:
+            if caller >= 0 and k not in self.given_up:
                 n, _ = finder.after(self.thread[k], trace.start[caller])
                 until = min(trace.start[caller] + trace.dur[caller], self.end[k])
                 while n < finder.ends[self.thread[k]] and trace.start[finder.rows[n]] < until:
@@ -322,6 +324,7 @@ class Jobs:
             found = Pairing(self, jobs, waits, by_arrow, names)
             self.open |= found.open
             self.few |= found.few
+            self.given_up |= found.given_up
             for pair in found.pairs:
                 if pair.looks is not None:
                     self.look[pair.job], self.looks[pair.job] = pair.look, pair.looks

@@ -35,8 +35,9 @@ Pair = namedtuple("Pair", "job row sure look looks", defaults=(None, None))
 
 class Pairing:
     """The waits of one thread. pairs: [Pair], in the order of the waits. open: rows of waits that may be for
-    another job. few: jobs of which too few waits tell nothing. own: its jobs by submission; waits: rows by
-    begin; by_arrow: {row: job}; names: see jobs.wait_names()."""
+    another job. few: jobs of which too few waits tell nothing. given_up: jobs that ended behind their wait,
+    and before the next submission, without another one. own: its jobs by submission; waits: rows by begin;
+    by_arrow: {row: job}; names: see jobs.wait_names()."""
 
     def __init__(self, jobs, own, waits, by_arrow, names):
         self.jobs, self.own, self.waits, self.by_arrow, self.names = jobs, own, waits, by_arrow, names
@@ -59,14 +60,17 @@ class Pairing:
         """Pairs all waits by the rules so far; notes in `seen` what those at that place in a row saw."""
         jobs, trace = self.jobs, self.jobs.trace
         start, dur, name = trace.start, trace.dur, trace.name
-        pending, at, looks, row = [], 0, (-1, -1), (0, 0)
-        self.sites, self.asked = Counter(), []
+        pending, at, looks, row, undone = [], 0, (-1, -1), (0, 0), set()
+        self.sites, self.asked, self.given_up = Counter(), [], set()
         for i, after in zip(self.waits, [*self.waits[1:], -1]):
             begin, end, before = start[i], start[i] + dur[i], at
             while at < len(self.own) and jobs.S[self.own[at]] <= begin:
                 pending.append(self.own[at])
                 at += 1
             row = (at - before, 0) if at > before else (row[0], row[1] + 1)
+            if undone and at > before:
+                self.given_up |= {k for k in undone if jobs.end[k] <= jobs.s[self.own[before]]}
+                pending, undone = [k for k in pending if k not in self.given_up], set()
             if i in self.by_arrow:
                 yield Pair(self.by_arrow[i], i, True)
                 if self.by_arrow[i] in pending:
@@ -90,10 +94,12 @@ class Pairing:
                 same = looks[:2] == (k, name[i])
                 looks = k, name[i], looks[2] if same else begin, looks[3] + 1 if same else 0
             if not self._done(k, end):
+                undone |= {k} if sure and len(left) == 1 else set()
                 continue
             if site in self.open_sites:
                 self.open.add(i)
             yield Pair(k, i, sure, *(looks[2:] if sure else ()))
+            undone.discard(k)
             place_of_job = pending.index(k)
             del pending[place_of_job]
             if sure and self._ends_row(at, after):

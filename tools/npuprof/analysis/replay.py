@@ -27,8 +27,8 @@ from functools import cached_property
 
 from . import bounds, doorbell, locks, looks, polls, reactions, requests
 from .bounds import INSIDE, low, lows
-from .effects import (CALL, DOOR, FENCE, JOB, ORDER, POLL, START, Effect, differ, either, percent, scaled,
-                      widened)
+from .effects import (CALL, DOOR, FENCE, JOB, KILL, ORDER, POLL, START, Effect, differ, either, percent,
+                      scaled, widened)
 from .fences import found as fences_of
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
@@ -235,7 +235,8 @@ class Replay:
         kinds = {change[0] for change in changes}
         looked = looks.keeps_tick(self, changes) or looks.poll_of(self, changes)
         return {what for what, is_so in ((POLL, looked), (DOOR, doorbell.is_open(self, changes)),
-                                         (CALL, any(self.sampled) and kinds & set(INSIDE)),
+                                         (KILL if self.points.jobs.given_up else CALL,
+                                          any(self.sampled) and kinds & set(INSIDE)),
                                          (START, "dispatch" in kinds and any(self.held_up))) if is_so}
 
     def _before(self, reading):

@@ -7,7 +7,7 @@ import re
 from collections import namedtuple
 
 from ..analysis import reactions
-from ..analysis.effects import (BATCH, BESIDE, CALL, CLOCK, DOOR, FENCE, JOB, LATE, ORDER, POLL, POOL,
+from ..analysis.effects import (BATCH, BESIDE, CALL, CLOCK, DOOR, FENCE, JOB, KILL, LATE, ORDER, POLL, POOL,
                                 PREEMPT, REQUEST, START, TICK, TURNS)
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
@@ -207,6 +207,8 @@ OPEN = {
     PREEMPT: ("Jobs of one lane run inside of jobs of another lane of their device; nothing says whether "
               "they stop those for so long.",
               "end the span of a job that is stopped, and begin another one where it goes on"),
+    KILL: ("The wait for a job ended before the job; nothing says whether a timeout ended both.",
+           "leave jobs that did not end by themselves unfinished, or wait for their end"),
     BESIDE: ("Another thread works nearly as long as everything would take then; nothing says whether it "
              "brings the input or takes the results.",
              "draw arrows between threads that hand work over: PROF_FLOW_OUT, PROF_FLOW_IN"),
