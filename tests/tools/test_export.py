@@ -303,6 +303,23 @@ class Refusals(unittest.TestCase):
             "real": (None, 1.5, None), "yes": (1, None, None), "pe_index": (None, None, "many"),
             "kind": (None, None, "mine"), "": (None, None, "")})
 
+    def test_what_no_column_holds(self):
+        """Arguments of spans of each kind whose keys are columns, but not their values: back as they were."""
+        odd = [{"stamp": "device", key: value} for key, value in
+               [("job", "train 7"), ("job", 3), ("job", 2**64), ("error_ns", "3"), ("unfinished", 3),
+                ("unfinished", False), ("causality", "fine"), ("warm_up", 1), ("trace_id", 5), ("kind", "device")]]
+        odd += [{"kind": "inference", key: value} for key, value in
+                [("unfinished", 0), ("warm_up", False), ("span_id", 7), ("job", "j"), ("stamp", "s")]]
+        lines = [json.dumps({"ph": "X", "name": f"n{i}", "pid": 1, "tid": 1, "ts": i, "dur": 0.5,
+                             "args": args}) for i, args in enumerate(odd)]
+        about = {"npuprof": {"version": "1.0.0", "start_unix_ns": 0, "pid": 1}}
+        (scratch() / "odd.json").write_text(
+            f'{{"traceEvents": [{",".join(lines)}], "metadata": {json.dumps(about)}}}')
+        both = [npuprof.load(str(path)) for path in (scratch() / "odd.json", written("odd.json", "odd.db"))]
+        for i, args in enumerate(odd):
+            for trace in both:
+                self.assertEqual(trace.args(i), args)
+
 
 # The program duckdb, by the package of npm: -bail -c SQL.
 DUCKDB = """#!/usr/bin/env node

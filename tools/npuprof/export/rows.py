@@ -11,13 +11,11 @@ from ..base.metadata import sources
 from ..base.strict_json import json_text
 from ..read.database import KIND_NAMES
 from ..tables.submissions import ends_of_arrows
-from .tables import VERSION
+from .tables import VERSION, columns
 
 PIECE = 4096       # rows handed over at a time
-# What columns hold of a labelled span's arguments, of one of a device. In a plain span they are the user's.
-IN_COLUMNS = {"kind", "unfinished", "trace_id", "span_id"}
-OF_DEVICE = {"stamp", "error_ns", "warm_up", "unfinished", "causality", "trace_id", "span_id", "job"}
 INDEX_COLUMNS = (*INDEXES[1:], INDEXES[0])
+SPAN_COLUMNS = [name for name, _ in columns("spans")]
 PE = re.compile(r" PE (\d+)")
 
 
@@ -36,6 +34,13 @@ def pieces(rows):
 def integer(value):
     """A whole number that 64 bits hold, else None."""
     return value if type(value) is int and -2**63 <= value < 2**63 else None
+
+
+def of_device(given):
+    """error_ns, job and stamp of a device span, as columns hold them."""
+    stamp = given.get("stamp")
+    stamp = None if stamp is None else clean(str(stamp))
+    return integer(given.get("error_ns")), integer(given.get("job")), stamp
 
 
 def number(value):
@@ -142,17 +147,19 @@ class Rows:
             flags, kind = trace.flags[i], trace.kind[i]
             trace_id, span_id = self.ids(i, given)
             numbers = [None if column is None or column[i] == NULL else column[i] for column in indexes]
+            error_ns, job, stamp = of_device(given) if kind == DEVICE else (None, None, None)
             spans.append((
                 i, trace.track[i], parents[i] if parents[i] >= 0 else None, self.of_name[trace.name[i]],
                 self.of_name[trace.cat[i]],
                 KIND_NAMES[kind], trace.start[i], trace.dur[i],
-                integer(given.get("error_ns")) if kind == DEVICE else None, warm_up[i],
-                2 if flags & UNWOUND else flags & UNFINISHED, 1 if flags & VIOLATED else 0, trace_id, span_id,
-                *numbers[:4], integer(given.get("job")) if kind == DEVICE else None, numbers[4],
-                clean(str(given["stamp"])) if kind == DEVICE and "stamp" in given else None))
+                error_ns, warm_up[i], 2 if flags & UNWOUND else flags & UNFINISHED,
+                1 if flags & VIOLATED else 0, trace_id, span_id, *numbers[:4], job, numbers[4], stamp))
             if given:
                 stated = {key for key, value in zip(INDEX_COLUMNS, numbers) if value is not None}
-                stated |= OF_DEVICE if kind == DEVICE else IN_COLUMNS if kind else set()
+                if kind:
+                    said = self.said(kind, flags, spans[-1])
+                    stated |= {key for key in said.keys() & given.keys()
+                               if type(given[key]) is type(said[key]) and given[key] == said[key]}
                 args += self.args(i, given, stated)
             if len(spans) == PIECE:
                 bar.at(i)
@@ -162,6 +169,19 @@ class Rows:
         yield "spans", spans
         yield "args", args
         bar.done()
+
+    @staticmethod
+    def said(kind, flags, row):
+        """Arguments of a span with a kind that its columns say as they are. In a plain span these keys are
+        the user's."""
+        row = dict(zip(SPAN_COLUMNS, row))
+        said = {key: row[key] for key in ("trace_id", "span_id") if row[key] is not None}
+        if flags & (UNFINISHED | UNWOUND):
+            said["unfinished"] = "unwound" if flags & UNWOUND else True
+        if kind != DEVICE:
+            return said | {"kind": KIND_NAMES[kind]}
+        said |= {key: row[key] for key in ("error_ns", "job", "stamp") if row[key] is not None}
+        return said | {"warm_up": True} | ({"causality": "violated"} if flags & VIOLATED else {})
 
     def ids(self, i, given):
         """(trace_id, span_id) as the file states them. In JSON only labelled spans and executions have
