@@ -18837,7 +18837,8 @@ NPUPROF_OWN_ static inline uint32_t npuprof_lane_point_(npuprof_lane_set_ *l, np
    scene_flows.h (arrows of flows). Times are ns after the beginning of the trace. Data: npuprof_scene_, the
    caller's, who holds the lock of the readers. */
 
-/* Keys of facts. A user's key that is one of those on the event is written as "user.<key>". */
+/* Keys of facts. A user's key that is one of those on the event is written as "user.<key>"; so is one that
+   only the library says (NPUPROF_FACTS_OURS_). */
 #define NPUPROF_FACTS_(X) \
     X(KIND, "kind") X(TRACE_ID, "trace_id") X(SPAN_ID, "span_id") X(UNFINISHED, "unfinished") \
     X(STAMP, "stamp") X(PE_INDEX, "pe_index") X(START_TICKS, "start_ticks") X(END_TICKS, "end_ticks") \
@@ -18845,8 +18846,12 @@ NPUPROF_OWN_ static inline uint32_t npuprof_lane_point_(npuprof_lane_set_ *l, np
     X(CHANGE, "change") X(OUT_OF_RANGE, "stamps_out_of_range") X(REVERSED, "end_before_start")
 #define NPUPROF_FACT_ENUM_(name, text) NPUPROF_FACT_##name##_,
 enum { NPUPROF_FACTS_(NPUPROF_FACT_ENUM_) NPUPROF_FACT_COUNT_ };
-#define NPUPROF_FACT_TEXT_(name, text) text,
-static const char *const npuprof_fact_keys_[] = { NPUPROF_FACTS_(NPUPROF_FACT_TEXT_) };
+#define NPUPROF_FACT_TEXT_(name, text) "user." text,
+static const char *const npuprof_fact_user_keys_[] = { NPUPROF_FACTS_(NPUPROF_FACT_TEXT_) };
+enum { NPUPROF_FACT_USER_ = 5,             /* what is before the key */
+       NPUPROF_FACTS_OURS_ = 1 << NPUPROF_FACT_UNFINISHED_ | 1 << NPUPROF_FACT_STAMP_ |
+                             1 << NPUPROF_FACT_CAUSALITY_ | 1 << NPUPROF_FACT_WARM_UP_ |
+                             1 << NPUPROF_FACT_OUT_OF_RANGE_ | 1 << NPUPROF_FACT_REVERSED_ };
 
 enum { NPUPROF_FACTS_MAX_ = 9 };           /* on one event */
 
@@ -19015,12 +19020,17 @@ NPUPROF_OWN_ static void npuprof_fact_add_ids_(npuprof_scene_event_ *e, const np
     npuprof_fact_add_words_(e, NPUPROF_FACT_SPAN_ID_, e->span_id);
 }
 
-/* The fact of the event that a user's key is the key of. NULL: it is none's. */
+/* How an argument's key is written that is the key of a fact. NULL: as it is. Why no other one for
+   "unfinished" of a device: there it is the library's, from the record. */
 NPUPROF_OWN_ static const char *npuprof_fact_key_(const npuprof_scene_event_ *e, const npuprof_image_ *im, uint32_t key)
 {
-    for (unsigned n = 0; e->keys >> n; n++)
-        if ((e->keys >> n & 1) && npuprof_image_text_is_(im, key, npuprof_fact_keys_[n]))
-            return npuprof_fact_keys_[n];
+    unsigned n = NPUPROF_FACT_COUNT_;
+    while (n--) {
+        const char *const text = npuprof_fact_user_keys_[n];
+        if (!((e->keys | NPUPROF_FACTS_OURS_) >> n & 1)) continue;
+        if (!npuprof_image_text_is_(im, key, text + NPUPROF_FACT_USER_)) continue;
+        return text + NPUPROF_FACT_USER_ * (e->keys >> NPUPROF_FACT_STAMP_ & (n == NPUPROF_FACT_UNFINISHED_));
+    }
     return NULL;
 }
 
@@ -21323,7 +21333,7 @@ NPUPROF_OWN_ static void npuprof_json_spell_facts_(npuprof_work_ *w, const npupr
     o->fresh = true;
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
         if (fact->key == NPUPROF_FACT_CHANGE_) continue;
-        npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
+        npuprof_emit_key_(o, npuprof_fact_user_keys_[fact->key] + NPUPROF_FACT_USER_);
         if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
         else npuprof_out_value_(o, fact);
     }
@@ -21344,15 +21354,9 @@ NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scen
     o->fresh = !e->fact_count;
     while (npuprof_args_next_(&args, &v)) {
         if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
-        npuprof_emit_key_(o, NULL);
         const char *const fact = npuprof_fact_key_(e, &w->image, v.key);
-        if (fact) {
-            npuprof_out_puts_(o, "\"user.");
-            npuprof_out_puts_(o, fact);
-            npuprof_out_puts_(o, "\":");
-        } else {
-            npuprof_json_put_key_(w, v.key);
-        }
+        npuprof_emit_key_(o, fact);
+        if (!fact) npuprof_json_put_key_(w, v.key);
         npuprof_out_value_(o, &v);
     }
     npuprof_emit_end_(o, "}");

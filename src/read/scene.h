@@ -17,7 +17,8 @@
    scene_flows.h (arrows of flows). Times are ns after the beginning of the trace. Data: npuprof_scene_, the
    caller's, who holds the lock of the readers. */
 
-/* Keys of facts. A user's key that is one of those on the event is written as "user.<key>". */
+/* Keys of facts. A user's key that is one of those on the event is written as "user.<key>"; so is one that
+   only the library says (NPUPROF_FACTS_OURS_). */
 #define NPUPROF_FACTS_(X) \
     X(KIND, "kind") X(TRACE_ID, "trace_id") X(SPAN_ID, "span_id") X(UNFINISHED, "unfinished") \
     X(STAMP, "stamp") X(PE_INDEX, "pe_index") X(START_TICKS, "start_ticks") X(END_TICKS, "end_ticks") \
@@ -25,8 +26,12 @@
     X(CHANGE, "change") X(OUT_OF_RANGE, "stamps_out_of_range") X(REVERSED, "end_before_start")
 #define NPUPROF_FACT_ENUM_(name, text) NPUPROF_FACT_##name##_,
 enum { NPUPROF_FACTS_(NPUPROF_FACT_ENUM_) NPUPROF_FACT_COUNT_ };
-#define NPUPROF_FACT_TEXT_(name, text) text,
-static const char *const npuprof_fact_keys_[] = { NPUPROF_FACTS_(NPUPROF_FACT_TEXT_) };
+#define NPUPROF_FACT_TEXT_(name, text) "user." text,
+static const char *const npuprof_fact_user_keys_[] = { NPUPROF_FACTS_(NPUPROF_FACT_TEXT_) };
+enum { NPUPROF_FACT_USER_ = 5,             /* what is before the key */
+       NPUPROF_FACTS_OURS_ = 1 << NPUPROF_FACT_UNFINISHED_ | 1 << NPUPROF_FACT_STAMP_ |
+                             1 << NPUPROF_FACT_CAUSALITY_ | 1 << NPUPROF_FACT_WARM_UP_ |
+                             1 << NPUPROF_FACT_OUT_OF_RANGE_ | 1 << NPUPROF_FACT_REVERSED_ };
 
 enum { NPUPROF_FACTS_MAX_ = 9 };           /* on one event */
 

@@ -107,12 +107,17 @@ static void npuprof_fact_add_ids_(npuprof_scene_event_ *e, const npuprof_image_ 
     npuprof_fact_add_words_(e, NPUPROF_FACT_SPAN_ID_, e->span_id);
 }
 
-/* The fact of the event that a user's key is the key of. NULL: it is none's. */
+/* How an argument's key is written that is the key of a fact. NULL: as it is. Why no other one for
+   "unfinished" of a device: there it is the library's, from the record. */
 static const char *npuprof_fact_key_(const npuprof_scene_event_ *e, const npuprof_image_ *im, uint32_t key)
 {
-    for (unsigned n = 0; e->keys >> n; n++)
-        if ((e->keys >> n & 1) && npuprof_image_text_is_(im, key, npuprof_fact_keys_[n]))
-            return npuprof_fact_keys_[n];
+    unsigned n = NPUPROF_FACT_COUNT_;
+    while (n--) {
+        const char *const text = npuprof_fact_user_keys_[n];
+        if (!((e->keys | NPUPROF_FACTS_OURS_) >> n & 1)) continue;
+        if (!npuprof_image_text_is_(im, key, text + NPUPROF_FACT_USER_)) continue;
+        return text + NPUPROF_FACT_USER_ * (e->keys >> NPUPROF_FACT_STAMP_ & (n == NPUPROF_FACT_UNFINISHED_));
+    }
     return NULL;
 }
 

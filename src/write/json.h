@@ -119,7 +119,7 @@ static void npuprof_json_spell_facts_(npuprof_work_ *w, const npuprof_scene_even
     o->fresh = true;
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
         if (fact->key == NPUPROF_FACT_CHANGE_) continue;
-        npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
+        npuprof_emit_key_(o, npuprof_fact_user_keys_[fact->key] + NPUPROF_FACT_USER_);
         if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
         else npuprof_out_value_(o, fact);
     }
@@ -140,15 +140,9 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
     o->fresh = !e->fact_count;
     while (npuprof_args_next_(&args, &v)) {
         if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
-        npuprof_emit_key_(o, NULL);
         const char *const fact = npuprof_fact_key_(e, &w->image, v.key);
-        if (fact) {
-            npuprof_out_puts_(o, "\"user.");
-            npuprof_out_puts_(o, fact);
-            npuprof_out_puts_(o, "\":");
-        } else {
-            npuprof_json_put_key_(w, v.key);
-        }
+        npuprof_emit_key_(o, fact);
+        if (!fact) npuprof_json_put_key_(w, v.key);
         npuprof_out_value_(o, &v);
     }
     npuprof_emit_end_(o, "}");

@@ -307,7 +307,8 @@ class Refusals(unittest.TestCase):
         """Arguments of spans of each kind whose keys are columns, but not their values: back as they were."""
         odd = [{"stamp": "device", key: value} for key, value in
                [("job", "train 7"), ("job", 3), ("job", 2**64), ("error_ns", "3"), ("unfinished", 3),
-                ("unfinished", False), ("causality", "fine"), ("warm_up", 1), ("trace_id", 5), ("kind", "device")]]
+                ("unfinished", False), ("causality", "fine"), ("warm_up", 1), ("trace_id", 5),
+                ("kind", "device")]]
         odd += [{"kind": "inference", key: value} for key, value in
                 [("unfinished", 0), ("warm_up", False), ("span_id", 7), ("job", "j"), ("stamp", "s")]]
         lines = [json.dumps({"ph": "X", "name": f"n{i}", "pid": 1, "tid": 1, "ts": i, "dur": 0.5,

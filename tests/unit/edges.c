@@ -41,7 +41,19 @@ static void keys_of_the_writer(void)
     PROF_BEGIN("c", "open");
     npuprof_span("track", "c", "done", npuprof_now_ns(), npuprof_now_ns() - 5,
                  PROF_ARGS(PROF_INT("end_before_start", 3)));
-    CHECK_INT(trace_count(written(), "X", NULL), 2);
+    for (int i = 0; i < 2; i++) {        /* again: by texts that are cached */
+        PROF_SCOPE_ARGS("c", "user's", PROF_ARGS(PROF_STR("stamp", "device"), PROF_BOOL("unfinished", true),
+                                                 PROF_BOOL("warm_up", true), PROF_INT("pe_index", 1)));
+    }
+    json_node *t = written();
+    CHECK_INT(trace_count(t, "X", NULL), 4);
+    CHECK(json_get(trace_event(t, "X", "done", 0), "args.end_before_start") != NULL);
+    for (size_t i = 0; i < 2; i++) {
+        json_node *args = json_get(trace_event(t, "X", "user's", i), "args");
+        CHECK_INT(args->count, 4);
+        CHECK(!json_get(args, "stamp") && !json_get(args, "unfinished") && !json_get(args, "warm_up"));
+        CHECK(json_get(args, "pe_index") != NULL);
+    }
 }
 
 static void room_after_clear(void)

@@ -64,7 +64,7 @@ static void npuprof_pftrace_put_correlation_(npuprof_pftrace_ *p, uint32_t tid, 
 /* Begins an argument whose key is a word of the library's own. */
 static size_t npuprof_pftrace_begin_word_(npuprof_pftrace_ *p, unsigned word)
 {
-    const char *const text = npuprof_fact_keys_[word];
+    const char *const text = npuprof_fact_user_keys_[word] + NPUPROF_FACT_USER_;
     const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
     npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_(p, NPUPROF_PFTRACE_KEYS_, word, text,
                                                               strlen(text)));
@@ -115,9 +115,7 @@ static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_scene_e
         const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
         const char *const fact = npuprof_fact_key_(e, im, v.key);
         if (fact) {
-            char key[40];
-            snprintf(key, sizeof key, "user.%s", fact);
-            npuprof_proto_words_(&p->event, 10, key);
+            npuprof_proto_words_(&p->event, 10, fact);
         } else {
             npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_id_(p, NPUPROF_PFTRACE_KEYS_, v.key));
         }
