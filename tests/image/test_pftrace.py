@@ -30,7 +30,10 @@ def ns(value):
 
 
 def value_text(value):
-    """An argument as the JSON writes it: reals that JSON has not and large integers are strings there."""
+    """An argument as the JSON writes it: reals that JSON has not and large integers are strings there. A text
+    that was NULL is null there, and a word here."""
+    if value is None:
+        return "null"
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, "NaN")

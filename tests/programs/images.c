@@ -34,7 +34,7 @@ static void all_kinds(int rounds)
         WITH_BASE_PROFILER(
             NULL, name, "npu",
             PROF_ARGS(PROF_INT("n", -5), PROF_STR("s", "a\"b\\ and a string beyond eight bytes"),
-                      PROF_REAL("x", 0.5)),
+                      PROF_REAL("x", 0.5), PROF_STR("none", NULL)),
             fake_ticks += 1000000; PROF_RESULT(PROF_STR("s", "what counts is the last"), PROF_INT("i", i)));
         { PROF_PHASES("one"); fake_ticks += 7; PROF_NEXT("two"); fake_ticks += 8; }
         PROF_COUNTER("queue", i);

@@ -91,7 +91,7 @@ static void npuprof_pftrace_put_value_(npuprof_pftrace_ *p, const npuprof_value_
         break;
     }
     case NPUPROF_ARG_STR_NULL_:
-    default: npuprof_proto_words_(m, 6, ""); break;
+    default: npuprof_proto_words_(m, 6, "null"); break;
     }
 }
 
