@@ -56,6 +56,15 @@ class Csv(unittest.TestCase):
             rows = {(row["name"], kind): row["operator_index"] for row, kind in zip(trace.rows(), trace.kind)}
             self.assertEqual(rows, WANTED, name)
 
+    def test_byte_order_mark(self):
+        """As a spreadsheet writes it."""
+        data = (scratch() / "t.csv").read_bytes()
+        for n, same in enumerate((data, data.replace(b"\n", b"\r\n"))):
+            (scratch() / "marked.csv").write_bytes(b"\xef\xbb\xbf" + same)
+            marked, plain = load(scratch() / "marked.csv"), load(scratch() / "t.csv")
+            self.assertEqual([list(marked.rows()), marked.memory_peaks],
+                             [list(plain.rows()), plain.memory_peaks], n)
+
     def test_two_devices(self):
         """They are one here, and who asks is told so; not where no device is."""
         for name in ("t.csv", "tools.csv"):

@@ -289,7 +289,8 @@ class Chrome(unittest.TestCase):
 
     def test_other_files(self):
         for data, sentence in ((b"\x28\xb5\x2f\xfd\0", "zstd -d"), ("[]".encode("utf-16"), "UTF-16, and"),
-                               ("[]".encode("utf-16-be"), "UTF-16, and"), (b"\n\0", "Perfetto's own format")):
+                               ("[]".encode("utf-16-be"), "UTF-16, and"),
+                               ("[]".encode("utf-32"), "UTF-32, and"), (b"\n\0", "Perfetto's own format")):
             path = helpers.scratch() / "t.pftrace"
             path.write_bytes(data)
             for command in ("report",), ("check",), ("convert", "-o", "t.csv"):

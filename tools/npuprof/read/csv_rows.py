@@ -62,7 +62,8 @@ class CsvReader:
         self.trace.format = "csv"
         self.trace.ids = bytearray(), array("Q"), array("Q")
         head = file.readline()
-        self.columns = head.decode("utf-8", "replace").rstrip("\r\n").split(",")
+        # Why utf-8-sig: spreadsheets put a byte order mark before the text.
+        self.columns = head.decode("utf-8-sig", "replace").rstrip("\r\n").split(",")
         missing = [c for c in COLUMNS if c not in self.columns]
         if missing:
             raise Refused(f"{path}:1: byte 0: no column {missing[0]}; the columns are {','.join(COLUMNS)}")

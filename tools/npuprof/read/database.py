@@ -41,6 +41,7 @@ def read_database(path):
             part(trace, database.execute)
         return trace
     except sqlite3.Error as error:
+        error = str(error)[:80]            # one of SQLite's sentences holds a whole cell
         raise Refused(f"{path}: no database of `npuprof export`, or of an older one: {error}") from None
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError):
         raise Refused(f"{path}: no database of `npuprof export`, or it was changed: a row holds what no "

@@ -30,8 +30,11 @@ def refuse_other(path, head):
     packed = next((how for mark, how in PACKED.items() if head.startswith(mark)), None)
     if packed:
         raise Refused(f"{path}:1: byte 0: packed, and only gzip is read: unpack it with {packed}")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")):
-        raise Refused(f"{path}:1: byte 0: UTF-16, and JSON is UTF-8: iconv -f UTF-16 -t UTF-8 makes it that")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"{\0", b"[\0", b"\0{",
+                        b"\0[")):
+        bits = 32 if b"\0\0" in head[:4] else 16
+        raise Refused(f"{path}:1: byte 0: UTF-{bits}, and a trace is UTF-8: "
+                      f"iconv -f UTF-{bits} -t UTF-8 makes it that")
     if head.startswith(b"\n") and path.lower().endswith((".pftrace", ".perfetto-trace")):
         raise Refused(f"{path}:1: byte 0: Perfetto's own format is only written: give what it was made of")
 
