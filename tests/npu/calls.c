@@ -225,5 +225,43 @@ static void by_job(void)
     CHECK_INT(arg(device_span(t, "c", 1), "job"), 4000);
 }
 
-CHECK_MAIN(CASE(out_of_order), CASE(refused_handles), CASE(too_many), CASE(reset_between),
+static uint64_t executed(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return stats.recorded + stats.lost;
+}
+
+static void deep(int scopes)
+{
+    PROF_SCOPE("deep");
+    if (scopes > 1) {
+        deep(scopes - 1);
+        return;
+    }
+    WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(1000));
+    { PROF_NPU_SCOPE(&npu, 0, "scope", "NPU", PROF_NO_ARGS); sim_advance(1000); }
+    CHECK_UINT(npuprof_npu_begin(&npu, 0, "call", "NPU", PROF_NO_ARGS), 0);
+}
+
+/* Where a host span is lost, its device span is counted, too, by the same cause; where a category leaves
+   both out, neither is. */
+static void lost_hosts(void)
+{
+    enum { SCOPES = 2000 };
+    npuprof_stats stats;
+    open_sim();
+    const uint64_t before = executed();
+    deep(SCOPES);
+    CHECK_UINT(executed() - before, SCOPES + 2 * 3);
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_DEPTH], stats.lost);
+    CHECK_INT(npuprof_set_categories("-NPU"), NPUPROF_OK);
+    deep(SCOPES);
+    CHECK_INT(npuprof_set_categories(NULL), NPUPROF_OK);
+    CHECK_UINT(executed() - before, 2 * SCOPES + 2 * 3);
+    CHECK_UINT(device_spans(closed()), 0);
+}
+
+CHECK_MAIN(CASE(out_of_order), CASE(refused_handles), CASE(too_many), CASE(lost_hosts), CASE(reset_between),
            CASE(event_counters), CASE(scopes), CASE(by_job))

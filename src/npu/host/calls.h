@@ -18,7 +18,10 @@ NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const
     uint32_t handle = 0;
     if (!NPUPROF_OPEN_(1)) return 0;
     const npuprof_token_ token = npuprof_record_begin_kind_(NPUPROF_KIND_SPAN, cat, name, args);
-    if (!token) return 0;
+    if (!token) {
+        npuprof_npu_count_lost_span_(npu, NULL, NULL, cat, name);
+        return 0;
+    }
     npuprof_npu_call_ *const call = npu->number_ ? npuprof_npu_take_call_(npu, &handle) : NULL;
     if (call) {
         npuprof_npu_clear_block_(&call->block, npu, stream);

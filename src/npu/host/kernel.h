@@ -68,6 +68,25 @@ static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npuprof_npu *npu
     block->result = NPUPROF_ERR_NPU_BUSY;
 }
 
+/* The host span was not recorded: if it was lost, so is the device span, for the same cause. With a ring the
+   device span comes by its record. site and keys may both be NULL. */
+static NPUPROF_SLOW_ void npuprof_npu_count_lost_span_(const npuprof_npu *npu, npuprof_site_ *site,
+                                                       npuprof_keys_ *keys, const char *category,
+                                                       const char *name)
+{
+    if (!npu->number_ || npu->has_submissions_) return;
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) {
+        (void)npuprof_record_count_no_context_();
+        return;
+    }
+    /* Without a number it is not to be recorded, or the table is full, which that counts. */
+    const uint32_t id = site || keys ? npuprof_record_named_id_(site, keys, category, name)
+                                     : npuprof_record_resolve_name_(NPUPROF_KIND_SPAN, category, name);
+    if (id) npuprof_record_count_full_(slot);
+    npuprof_record_leave_(slot);
+}
+
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
                                                npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
                                                const char *category, const char *name, npuprof_args args)
@@ -77,6 +96,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
                                                       category, name, args);
     npuprof_npu_clear_block_(block, npu, stream);
     if (token && npu->number_) npuprof_npu_begin_device_(block, literals, category, name);
+    else if (!token) npuprof_npu_count_lost_span_(npu, site, keys, category, name);
     return token;
 }
 
