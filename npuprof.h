@@ -10670,6 +10670,14 @@ static struct {
     bool is_category, spans, instants;
 } npuprof_record_watch_;
 
+#ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
+#define NPUPROF_RECORD_WATCHES_() false
+#define NPUPROF_RECORD_BEGINS_() NULL
+#else
+#define NPUPROF_RECORD_WATCHES_() NPUPROF_UNLIKELY_(NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text) != 0)
+#define NPUPROF_RECORD_BEGINS_() NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)
+#endif
+
 /* A list of categories. */
 typedef struct npuprof_record_list_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these. Atomic */
@@ -10752,7 +10760,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_look_aro
                                                                         bool has_chunk)
 {
     (void)slot, (void)has_chunk;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
+    if (NPUPROF_RECORD_BEGINS_()) npuprof_record_hooks_.moved();
     NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, has_chunk);)
 }
 
@@ -10840,12 +10848,6 @@ NPUPROF_OWN_ static inline bool npuprof_record_category_passes_(const char *cate
     npuprof_record_list_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_categories_);
     return !list || NPUPROF_LOAD_(&list->mode) == 0 || npuprof_record_list_passes_(list, category);
 }
-
-#ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
-#define NPUPROF_RECORD_WATCHES_() false
-#else
-#define NPUPROF_RECORD_WATCHES_() NPUPROF_UNLIKELY_(NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text) != 0)
-#endif
 
 /* Is the call site of that number watched? Asked only while something is. */
 NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_record_is_watched_(uint32_t number)
@@ -11746,7 +11748,7 @@ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, n
 NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                     const char *category, const char *name)
 {
-    uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
+    uint32_t (*const begins)(uint32_t) = NPUPROF_RECORD_BEGINS_();
     if (NPUPROF_UNLIKELY_(begins != NULL))
         return npuprof_record_begin_armed_(begins, site, keys, category, name);
     return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
@@ -11758,7 +11760,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_to
 {
     const npuprof_token_ in_flags = token & NPUPROF_TOKEN_FLAGS_;
     if (token != in_flags || (token & ~(npuprof_token_)1) != NPUPROF_TOKEN_BOUNDARY_) return false;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins))
+    if (NPUPROF_RECORD_BEGINS_())
         npuprof_record_hooks_.ends(token & 1 ? NPUPROF_KIND_RECORD : NPUPROF_KIND_INFERENCE, UINT64_MAX);
     return true;
 }
@@ -12624,24 +12626,19 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
    another slot, so that threads of the same name, one after the other, share a track and threads of
    different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
 
-/* The name of the rows of threads that found no row of their own left. 0: the table is full. */
-NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_record_name_of_others_(void)
-{
-    return npuprof_table_intern_string_("other threads");
-}
-
 /* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays, as one
-   with open spans does, or one that has a name and the row for itself. *id becomes the name of all other
-   threads, which is counted, if the name is new and there are as many rows as may be. */
-NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
+   with open spans does, or one that has a name and the row for itself. full: the rows are as many as may be.
+   Then *id becomes `others`, the name of all other threads, if the name is new, which is counted. */
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id, bool full,
+                                                                uint32_t others)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners && slot->head.owners == 1;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_take_free_(*id);
-    if (!other && npuprof_slot_rows_are_full_()) {
-        *id = npuprof_record_name_of_others_();
+    if (!other && full) {
+        *id = others;
         npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
         other = npuprof_slot_take_free_(*id);
     }
@@ -12649,7 +12646,6 @@ NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npu
     else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, true, &held);
     if (other) {
         NPUPROF_STORE_RELEASE_(&other->head.os_tid, slot->head.os_tid);
-        other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;
         NPUPROF_CALLS_(npuprof_slot_forget_calls_(other);)   /* those of now are not recorded */
@@ -12667,10 +12663,11 @@ NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_name_thread_(npu
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
-    npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as);
+    const bool full = npuprof_slot_rows_are_full_();
+    const uint32_t others = full ? npuprof_table_intern_string_("other threads") : 0;
+    npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as, full, others);
     const bool is_shared = !other && slot->head.owners > 1;
     if (other) slot = other;
-    const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
     if (is_shared || (others && slot->head.name == others)) {     /* a row of many threads keeps its name */
         if (as == id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     } else if (as) {
@@ -20894,19 +20891,17 @@ NPUPROF_OWN_ static bool npuprof_stream_drain_(void)
     uintptr_t nobody = 0;
     bool any = false;
     const int cancel = npuprof_os_hold_cancel_();
-    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_slot_me_())) {
-        npuprof_os_release_cancel_(cancel);
-        return false;
+    if (NPUPROF_CAS_(&s->drainer, &nobody, npuprof_slot_me_())) {
+        /* Why: this runs inside a macro, which must not change the program's errno */
+        const int error_before = errno;
+        if (npuprof_chunk_begin_recycling_()) {
+            any = npuprof_stream_drain_locked_();
+            if (any) npuprof_exchange_begin_round_();
+            npuprof_chunk_end_recycling_();
+        }
+        errno = error_before;
+        NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
     }
-    /* Why: this runs inside a macro, which must not change the program's errno */
-    const int error_before = errno;
-    if (npuprof_chunk_begin_recycling_()) {
-        any = npuprof_stream_drain_locked_();
-        if (any) npuprof_exchange_begin_round_();
-        npuprof_chunk_end_recycling_();
-    }
-    errno = error_before;
-    NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
     npuprof_os_release_cancel_(cancel);
     return any;
 }

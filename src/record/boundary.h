@@ -49,7 +49,7 @@ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, n
 NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                     const char *category, const char *name)
 {
-    uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
+    uint32_t (*const begins)(uint32_t) = NPUPROF_RECORD_BEGINS_();
     if (NPUPROF_UNLIKELY_(begins != NULL))
         return npuprof_record_begin_armed_(begins, site, keys, category, name);
     return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
@@ -61,7 +61,7 @@ NPUPROF_COLD_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 {
     const npuprof_token_ in_flags = token & NPUPROF_TOKEN_FLAGS_;
     if (token != in_flags || (token & ~(npuprof_token_)1) != NPUPROF_TOKEN_BOUNDARY_) return false;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins))
+    if (NPUPROF_RECORD_BEGINS_())
         npuprof_record_hooks_.ends(token & 1 ? NPUPROF_KIND_RECORD : NPUPROF_KIND_INFERENCE, UINT64_MAX);
     return true;
 }

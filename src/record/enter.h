@@ -44,6 +44,14 @@ static struct {
     bool is_category, spans, instants;
 } npuprof_record_watch_;
 
+#ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
+#define NPUPROF_RECORD_WATCHES_() false
+#define NPUPROF_RECORD_BEGINS_() NULL
+#else
+#define NPUPROF_RECORD_WATCHES_() NPUPROF_UNLIKELY_(NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text) != 0)
+#define NPUPROF_RECORD_BEGINS_() NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)
+#endif
+
 /* A list of categories. */
 typedef struct npuprof_record_list_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these. Atomic */
@@ -126,7 +134,7 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_look_around_(const np
                                                                         bool has_chunk)
 {
     (void)slot, (void)has_chunk;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
+    if (NPUPROF_RECORD_BEGINS_()) npuprof_record_hooks_.moved();
     NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, has_chunk);)
 }
 
@@ -214,12 +222,6 @@ static inline bool npuprof_record_category_passes_(const char *category)
     npuprof_record_list_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_categories_);
     return !list || NPUPROF_LOAD_(&list->mode) == 0 || npuprof_record_list_passes_(list, category);
 }
-
-#ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
-#define NPUPROF_RECORD_WATCHES_() false
-#else
-#define NPUPROF_RECORD_WATCHES_() NPUPROF_UNLIKELY_(NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text) != 0)
-#endif
 
 /* Is the call site of that number watched? Asked only while something is. */
 NPUPROF_COLD_ static NPUPROF_NOINLINE_ bool npuprof_record_is_watched_(uint32_t number)

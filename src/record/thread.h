@@ -18,24 +18,19 @@
    another slot, so that threads of the same name, one after the other, share a track and threads of
    different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
 
-/* The name of the rows of threads that found no row of their own left. 0: the table is full. */
-NPUPROF_COLD_ static uint32_t npuprof_record_name_of_others_(void)
-{
-    return npuprof_table_intern_string_("other threads");
-}
-
 /* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays, as one
-   with open spans does, or one that has a name and the row for itself. *id becomes the name of all other
-   threads, which is counted, if the name is new and there are as many rows as may be. */
-NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
+   with open spans does, or one that has a name and the row for itself. full: the rows are as many as may be.
+   Then *id becomes `others`, the name of all other threads, if the name is new, which is counted. */
+NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id, bool full,
+                                                                uint32_t others)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners && slot->head.owners == 1;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_take_free_(*id);
-    if (!other && npuprof_slot_rows_are_full_()) {
-        *id = npuprof_record_name_of_others_();
+    if (!other && full) {
+        *id = others;
         npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
         other = npuprof_slot_take_free_(*id);
     }
@@ -43,7 +38,6 @@ NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *s
     else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, true, &held);
     if (other) {
         NPUPROF_STORE_RELEASE_(&other->head.os_tid, slot->head.os_tid);
-        other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;
         NPUPROF_CALLS_(npuprof_slot_forget_calls_(other);)   /* those of now are not recorded */
@@ -61,10 +55,11 @@ NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *s
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
-    npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as);
+    const bool full = npuprof_slot_rows_are_full_();
+    const uint32_t others = full ? npuprof_table_intern_string_("other threads") : 0;
+    npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as, full, others);
     const bool is_shared = !other && slot->head.owners > 1;
     if (other) slot = other;
-    const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
     if (is_shared || (others && slot->head.name == others)) {     /* a row of many threads keeps its name */
         if (as == id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     } else if (as) {

@@ -154,19 +154,17 @@ static bool npuprof_stream_drain_(void)
     uintptr_t nobody = 0;
     bool any = false;
     const int cancel = npuprof_os_hold_cancel_();
-    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_slot_me_())) {
-        npuprof_os_release_cancel_(cancel);
-        return false;
+    if (NPUPROF_CAS_(&s->drainer, &nobody, npuprof_slot_me_())) {
+        /* Why: this runs inside a macro, which must not change the program's errno */
+        const int error_before = errno;
+        if (npuprof_chunk_begin_recycling_()) {
+            any = npuprof_stream_drain_locked_();
+            if (any) npuprof_exchange_begin_round_();
+            npuprof_chunk_end_recycling_();
+        }
+        errno = error_before;
+        NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
     }
-    /* Why: this runs inside a macro, which must not change the program's errno */
-    const int error_before = errno;
-    if (npuprof_chunk_begin_recycling_()) {
-        any = npuprof_stream_drain_locked_();
-        if (any) npuprof_exchange_begin_round_();
-        npuprof_chunk_end_recycling_();
-    }
-    errno = error_before;
-    NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
     npuprof_os_release_cancel_(cancel);
     return any;
 }
