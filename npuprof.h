@@ -7129,6 +7129,7 @@ typedef struct npuprof_slot_ {
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
     NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
+    uint32_t changes_to;           /* index + 1 of the chunk that it is changing to (slots.h); 0: none */
     npuprof_token_ open[1];        /* [0]: no span's. Then one for each unit of a chunk. Then 8-aligned what
                                       npuprof_npu_set_correlation() said. Why there: what is before `open` is
                                       reached by shorter instructions */
@@ -7266,7 +7267,8 @@ NPUPROF_CALLS_(static npuprof_slot_call_ npuprof_slot_call_none_[1] = { { 0, NPU
    span. */
 static npuprof_slot_ npuprof_slot_none_ = {
     { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0,
-    NPUPROF_CALLS_({ npuprof_slot_call_none_ + 1, npuprof_slot_call_none_ + 1, 0, 0 }) NPUPROF_CALLS_(,) { 1 }
+    NPUPROF_CALLS_({ npuprof_slot_call_none_ + 1, npuprof_slot_call_none_ + 1, 0, 0 }) NPUPROF_CALLS_(,)
+    0, { 1 }
 };
 
 /* ---- Where things lie */
@@ -7554,24 +7556,28 @@ NPUPROF_OWN_ static void npuprof_os_release_cancel_(int before)
     (void)before;
 }
 
-typedef sigset_t npuprof_os_signals_;
+typedef struct npuprof_os_signals_ { sigset_t mask; int cancel; } npuprof_os_signals_;
 
-/* Blocks the signals of the calling thread, until npuprof_os_release_signals_() gets *before.
+/* Blocks the signals of the calling thread, and pthread_cancel(), until npuprof_os_release_signals_() gets
+   *before.
    Why: a handler that runs while the thread changes to another chunk could leave by a jump, and the change
-   would stay half done. A handler that records would wait for the very thread that it interrupts.
+   would stay half done; so it would if the thread is cancelled at any moment (PTHREAD_CANCEL_ASYNCHRONOUS).
+   A handler that records would wait for the very thread that it interrupts.
    Why the signals of faults stay open: the system ends a process that has a fault while they are blocked. */
 NPUPROF_OWN_ static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
-    npuprof_os_signals_ held;
+    sigset_t held;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &held, before);
+    before->cancel = npuprof_os_hold_cancel_();
+    (void)pthread_sigmask(SIG_BLOCK, &held, &before->mask);
 }
 
 NPUPROF_OWN_ static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
 {
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+    npuprof_os_release_cancel_(before->cancel);
 }
 
 /* Sleeps for so many us, below a second. errno stays. */
@@ -7631,14 +7637,11 @@ NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_os_usage_(uint64_t
 #endif
 }
 
-/* Has the thread of this process with that number ended? False: no, or it cannot be known. errno stays. */
+/* Has the thread of this process with that number ended? False: no, or it cannot be known. */
 NPUPROF_OWN_ static bool npuprof_os_is_gone_(uint32_t tid)
 {
 #ifdef __linux__
-    const int error_before = errno;
-    const bool gone = syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
-    errno = error_before;
-    return gone;
+    return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
 #else
     return (void)tid, false;
 #endif
@@ -9153,11 +9156,13 @@ NPUPROF_OWN_ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const n
 NPUPROF_OWN_ static void npuprof_arena_renew_last_anchor_(void)
 {
     npuprof_header_ *h = npuprof_arena_.header;
+    npuprof_host_anchor_ a;
     uint32_t nobody = 0;
+    /* Why before it is this thread's turn: a signal handler may leave the reading by a jump. */
+    npuprof_arena_read_anchor_(&a);
     if (!NPUPROF_CAS_(&npuprof_arena_.keeping_time, &nobody, 1)) return;
     const uint32_t next = NPUPROF_LOAD_(&h->last_used) + 1;
-    npuprof_host_anchor_ *const to = &h->last[next & 1], a;
-    npuprof_arena_read_anchor_(&a);
+    npuprof_host_anchor_ *const to = &h->last[next & 1];
     NPUPROF_STORE_RELEASE_(&to->error_ticks, a.error_ticks);
     NPUPROF_STORE_RELEASE_(&to->monotonic_ns, a.monotonic_ns);
     NPUPROF_STORE_RELEASE_(&to->boot_ns, a.boot_ns);
@@ -9739,12 +9744,16 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_
 
    R10  A thread that naps or drains steps aside: it is in neither count. It looks again afterwards.
 
-   R11  A thread in `exchanging` has its signals held: so no handler leaves it there for ever by a jump, or
-        waits for the thread that it interrupted. Not with keep-oldest, where nobody waits: there no record
-        makes a system call.
+   R11  A thread in `exchanging` has its signals held, and pthread_cancel(): so no handler leaves it there for
+        ever by a jump, or waits for the thread that it interrupted. Not with keep-oldest, where nobody waits:
+        there no record makes a system call, and R14 holds.
 
    R12  While a thread drains (`drainer`) or reads (`frozen`), others wait for it: chunks may come back when
-        it is done. If that thread itself needs a chunk, in a sink that records, it does not wait. */
+        it is done. If that thread itself needs a chunk, in a sink that records, it does not wait.
+
+   R14  With keep-oldest a change may be left half done: by a handler that jumps, or an end of the thread.
+        Then the slot is busy and its `changes_to` names the chunk. Who ends spans of such a slot goes on
+        with the change first (record/span.h); each step may be done twice. Only then the slot is used again. */
 
 /* What the rooms above hand down, once, before anything records. */
 static struct {
@@ -9868,8 +9877,8 @@ NPUPROF_OWN_ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const 
     return any;
 }
 
-/* Would npuprof_chunk_take_() find none, and not wait? Asked first: in a full arena each record comes this
-   far. */
+/* Would npuprof_chunk_take_() find none, and not wait? Asked first where each record of a full arena comes
+   by. */
 NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;
@@ -9891,11 +9900,7 @@ NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32
     NPUPROF_SIGNAL_FENCE_();
     if (state != NPUPROF_CHUNK_OPEN)
         memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
-    NPUPROF_STORE_(&chunk->base, 0);
-    NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
-    NPUPROF_STORE_(&chunk->prev, 0);
-    NPUPROF_STORE_(&chunk->moved_units, 0);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
 }
 
@@ -9908,7 +9913,6 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
     uint32_t counted = UINT32_MAX, nap = 20;
-    if (npuprof_arena_is_full_()) return NULL;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     for (uint64_t since = 0;;) {
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
@@ -10035,7 +10039,6 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, boo
     /* Why this order: who reads the number finds that the slot had an owner before (read/hand.h). */
     NPUPROF_STORE_(&slot->head.owners, slot->head.owners + 1);
     NPUPROF_STORE_RELEASE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
-    slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
     *npuprof_slot_correlation_(slot) = 0;
@@ -10061,75 +10064,94 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
     for (const npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
         const npuprof_unit_ *was = npuprof_slot_open_unit_(slot, old, e);
-        uint64_t position, start;
         if (*e & NPUPROF_TOKEN_MOVED_) {
-            position = was[1].w0 >> NPUPROF_ID_BITS_;
-            start = was[1].w1;
+            u[1] = was[1];
         } else {
-            position = old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
-            start = npuprof_chunk_start_ticks_(old, was->w0);
+            const uint64_t position = old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
+            u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
+            u[1].w1 = npuprof_chunk_start_ticks_(old, was->w0);
         }
         u[0].w0 = was->w0 & NPUPROF_ID_MASK_;
         u[0].w1 = NPUPROF_END_OPEN_;
-        u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
-        u[1].w1 = start;
     }
     return u;
 }
 
-/* Marks the open spans as moved, in the old chunk and in the slot. */
-NPUPROF_OWN_ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk)
+/* Marks the open spans as moved, in the old chunk and in the slot. Why by their positions: this may be done
+   again, when some are marked already (R14). */
+NPUPROF_OWN_ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *chunk)
 {
-    const npuprof_unit_ *u = npuprof_chunk_units_(chunk);
+    const npuprof_unit_ *const units = npuprof_chunk_units_(chunk), *u = units;
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
-        npuprof_unit_ *const was = npuprof_slot_open_unit_(slot, old, e);
-        const uint64_t site = was->w0 & NPUPROF_ID_MASK_;
+        npuprof_chunk_ *const old = npuprof_chunk_at_(chunk->prev - 1);
+        const uint64_t at = (u[1].w0 >> NPUPROF_ID_BITS_) - old->first_position;
+        const size_t place = at < npuprof_arena_.units ? (size_t)at : (size_t)(u - units);
+        npuprof_unit_ *const was = npuprof_chunk_units_(old) + place;
         /* Why this order: a reader that comes between the two finds the start where the span is now. */
-        NPUPROF_STORE_RELEASE_(&was->w0, site << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
+        NPUPROF_STORE_RELEASE_(&was->w0, u[0].w0 << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
         NPUPROF_STORE_RELEASE_(&was->w1, u[1].w1);
         *e |= NPUPROF_TOKEN_MOVED_;
     }
 }
 
-/* Gives the slot a new chunk, with its open spans at the start, and retires the old one. Returns where the
-   next record goes. NULL: the arena is full, and all is as it was. Why the open spans move: R2. A retired
-   chunk can then be recycled, streamed and counted, however long a span is open. */
-NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
-                                                 const npuprof_os_signals_ *held)
+/* Makes a chunk that was taken the slot's last one, with the open spans at the start. */
+NPUPROF_OWN_ static void npuprof_slot_append_chunk_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk,
+                                       uint64_t now)
 {
-    npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
-    if (!chunk) return NULL;
-    npuprof_chunk_ *const old = slot->cursor ? npuprof_slot_current_chunk_(slot) : NULL;
-    npuprof_unit_ *const units = npuprof_chunk_units_(chunk);
     /* Why a while before now: the clocks of two CPUs may differ a little. */
     NPUPROF_STORE_(&chunk->base, now - ((uint64_t)1 << 40));
     NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
     NPUPROF_STORE_(&chunk->first_position, npuprof_slot_next_position_(slot, old));
     npuprof_unit_ *const cursor = npuprof_slot_copy_open_(slot, old, chunk);
     NPUPROF_STORE_(&cursor->w0, 0);        /* R13 */
-    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - units));
+    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - npuprof_chunk_units_(chunk)));
     /* Why the owner after all that: a reader, or who reads what a killed process left, ignores a chunk
        without one. */
     NPUPROF_STORE_RELEASE_(&chunk->owner, slot->head.tid << 3 | slot->head.context);
-    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
-    npuprof_slot_mark_moved_(slot, old, chunk);
+    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, slot->changes_to);
+    NPUPROF_SIGNAL_FENCE_();
+}
+
+/* Gives the slot a new chunk, with its open spans at the start, and retires the old one. Returns where the
+   next record goes; the caller sets the end. NULL: the arena is full, and all is as it was. Why the open
+   spans move: R2. A retired chunk can then be recycled, streamed and counted, however long a span is open. */
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
+                                                 const npuprof_os_signals_ *held)
+{
+    npuprof_chunk_ *chunk, *old = NULL;
+    if (!slot->changes_to) {
+        chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
+        if (!chunk) return NULL;
+        slot->changes_to = npuprof_chunk_index_(chunk) + 1;
+        NPUPROF_SIGNAL_FENCE_();
+    }
+    chunk = npuprof_chunk_at_(slot->changes_to - 1);
+    /* Why the owner, too: the slot may get again what was its last chunk. */
+    if (!chunk->owner || slot->head.last_chunk != slot->changes_to) {
+        if (slot->cursor) old = npuprof_slot_current_chunk_(slot);
+        npuprof_slot_append_chunk_(slot, old, chunk, now);
+    }
+    npuprof_slot_mark_moved_(slot, chunk);
+    npuprof_unit_ *const units = npuprof_chunk_units_(chunk);
     npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
-    if (!first_token || first_token > UINT32_MAX - npuprof_arena_.units * 16) first_token = 16;
+    if (first_token - 1 >= UINT32_MAX - npuprof_arena_.units * 16) first_token = 16;      /* 0, too */
     slot->token_zero = (uintptr_t)units - first_token;
     slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_START_BITS_) - 1);
-    slot->cursor = cursor;
-    slot->end = units + npuprof_arena_.units;
+    slot->cursor = slot->end = units + chunk->moved_units;
+    NPUPROF_SIGNAL_FENCE_();
+    slot->changes_to = 0;
     if (old) npuprof_chunk_retire_(old);
     npuprof_exchange_end_();
-    return cursor;
+    return slot->cursor;
 }
 
 /* Changes the chunk as above, and holds this thread's signals meanwhile where chunks are recycled (R11). With
-   the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. */
+   the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. Goes
+   on with a change that was left half done (R14). */
 NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_os_signals_ held;
-    if (npuprof_arena_is_full_()) return NULL;
+    if (!slot->changes_to && npuprof_arena_is_full_()) return NULL;
     const bool shared = npuprof_arena_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_unit_ *const u = npuprof_slot_change_chunk_(slot, now, &held);
@@ -11033,6 +11055,7 @@ NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, ui
 /* Ends the open spans above `entry` as cut. */
 NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
+    if (slot->changes_to) (void)npuprof_slot_begin_chunk_(slot, now);      /* R14 */
     while (slot->top > entry) {
         if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
             slot->by_hand_bits >>= 1;

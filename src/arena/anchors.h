@@ -69,11 +69,13 @@ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header
 static void npuprof_arena_renew_last_anchor_(void)
 {
     npuprof_header_ *h = npuprof_arena_.header;
+    npuprof_host_anchor_ a;
     uint32_t nobody = 0;
+    /* Why before it is this thread's turn: a signal handler may leave the reading by a jump. */
+    npuprof_arena_read_anchor_(&a);
     if (!NPUPROF_CAS_(&npuprof_arena_.keeping_time, &nobody, 1)) return;
     const uint32_t next = NPUPROF_LOAD_(&h->last_used) + 1;
-    npuprof_host_anchor_ *const to = &h->last[next & 1], a;
-    npuprof_arena_read_anchor_(&a);
+    npuprof_host_anchor_ *const to = &h->last[next & 1];
     NPUPROF_STORE_RELEASE_(&to->error_ticks, a.error_ticks);
     NPUPROF_STORE_RELEASE_(&to->monotonic_ns, a.monotonic_ns);
     NPUPROF_STORE_RELEASE_(&to->boot_ns, a.boot_ns);

@@ -30,12 +30,16 @@
 
    R10  A thread that naps or drains steps aside: it is in neither count. It looks again afterwards.
 
-   R11  A thread in `exchanging` has its signals held: so no handler leaves it there for ever by a jump, or
-        waits for the thread that it interrupted. Not with keep-oldest, where nobody waits: there no record
-        makes a system call.
+   R11  A thread in `exchanging` has its signals held, and pthread_cancel(): so no handler leaves it there for
+        ever by a jump, or waits for the thread that it interrupted. Not with keep-oldest, where nobody waits:
+        there no record makes a system call, and R14 holds.
 
    R12  While a thread drains (`drainer`) or reads (`frozen`), others wait for it: chunks may come back when
-        it is done. If that thread itself needs a chunk, in a sink that records, it does not wait. */
+        it is done. If that thread itself needs a chunk, in a sink that records, it does not wait.
+
+   R14  With keep-oldest a change may be left half done: by a handler that jumps, or an end of the thread.
+        Then the slot is busy and its `changes_to` names the chunk. Who ends spans of such a slot goes on
+        with the change first (record/span.h); each step may be done twice. Only then the slot is used again. */
 
 /* What the rooms above hand down, once, before anything records. */
 static struct {
@@ -159,8 +163,8 @@ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_si
     return any;
 }
 
-/* Would npuprof_chunk_take_() find none, and not wait? Asked first: in a full arena each record comes this
-   far. */
+/* Would npuprof_chunk_take_() find none, and not wait? Asked first where each record of a full arena comes
+   by. */
 static bool npuprof_arena_is_full_(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;
@@ -182,11 +186,7 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
     NPUPROF_SIGNAL_FENCE_();
     if (state != NPUPROF_CHUNK_OPEN)
         memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
-    NPUPROF_STORE_(&chunk->base, 0);
-    NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
-    NPUPROF_STORE_(&chunk->prev, 0);
-    NPUPROF_STORE_(&chunk->moved_units, 0);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
 }
 
@@ -199,7 +199,6 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
     uint32_t counted = UINT32_MAX, nap = 20;
-    if (npuprof_arena_is_full_()) return NULL;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     for (uint64_t since = 0;;) {
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);

@@ -98,7 +98,6 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, bool fresh, cons
     /* Why this order: who reads the number finds that the slot had an owner before (read/hand.h). */
     NPUPROF_STORE_(&slot->head.owners, slot->head.owners + 1);
     NPUPROF_STORE_RELEASE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
-    slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
     *npuprof_slot_correlation_(slot) = 0;
@@ -124,75 +123,94 @@ static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *slot, npuprof
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
     for (const npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
         const npuprof_unit_ *was = npuprof_slot_open_unit_(slot, old, e);
-        uint64_t position, start;
         if (*e & NPUPROF_TOKEN_MOVED_) {
-            position = was[1].w0 >> NPUPROF_ID_BITS_;
-            start = was[1].w1;
+            u[1] = was[1];
         } else {
-            position = old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
-            start = npuprof_chunk_start_ticks_(old, was->w0);
+            const uint64_t position = old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
+            u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
+            u[1].w1 = npuprof_chunk_start_ticks_(old, was->w0);
         }
         u[0].w0 = was->w0 & NPUPROF_ID_MASK_;
         u[0].w1 = NPUPROF_END_OPEN_;
-        u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
-        u[1].w1 = start;
     }
     return u;
 }
 
-/* Marks the open spans as moved, in the old chunk and in the slot. */
-static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk)
+/* Marks the open spans as moved, in the old chunk and in the slot. Why by their positions: this may be done
+   again, when some are marked already (R14). */
+static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *chunk)
 {
-    const npuprof_unit_ *u = npuprof_chunk_units_(chunk);
+    const npuprof_unit_ *const units = npuprof_chunk_units_(chunk), *u = units;
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
-        npuprof_unit_ *const was = npuprof_slot_open_unit_(slot, old, e);
-        const uint64_t site = was->w0 & NPUPROF_ID_MASK_;
+        npuprof_chunk_ *const old = npuprof_chunk_at_(chunk->prev - 1);
+        const uint64_t at = (u[1].w0 >> NPUPROF_ID_BITS_) - old->first_position;
+        const size_t place = at < npuprof_arena_.units ? (size_t)at : (size_t)(u - units);
+        npuprof_unit_ *const was = npuprof_chunk_units_(old) + place;
         /* Why this order: a reader that comes between the two finds the start where the span is now. */
-        NPUPROF_STORE_RELEASE_(&was->w0, site << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
+        NPUPROF_STORE_RELEASE_(&was->w0, u[0].w0 << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
         NPUPROF_STORE_RELEASE_(&was->w1, u[1].w1);
         *e |= NPUPROF_TOKEN_MOVED_;
     }
 }
 
-/* Gives the slot a new chunk, with its open spans at the start, and retires the old one. Returns where the
-   next record goes. NULL: the arena is full, and all is as it was. Why the open spans move: R2. A retired
-   chunk can then be recycled, streamed and counted, however long a span is open. */
-static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
-                                                 const npuprof_os_signals_ *held)
+/* Makes a chunk that was taken the slot's last one, with the open spans at the start. */
+static void npuprof_slot_append_chunk_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk,
+                                       uint64_t now)
 {
-    npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
-    if (!chunk) return NULL;
-    npuprof_chunk_ *const old = slot->cursor ? npuprof_slot_current_chunk_(slot) : NULL;
-    npuprof_unit_ *const units = npuprof_chunk_units_(chunk);
     /* Why a while before now: the clocks of two CPUs may differ a little. */
     NPUPROF_STORE_(&chunk->base, now - ((uint64_t)1 << 40));
     NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
     NPUPROF_STORE_(&chunk->first_position, npuprof_slot_next_position_(slot, old));
     npuprof_unit_ *const cursor = npuprof_slot_copy_open_(slot, old, chunk);
     NPUPROF_STORE_(&cursor->w0, 0);        /* R13 */
-    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - units));
+    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - npuprof_chunk_units_(chunk)));
     /* Why the owner after all that: a reader, or who reads what a killed process left, ignores a chunk
        without one. */
     NPUPROF_STORE_RELEASE_(&chunk->owner, slot->head.tid << 3 | slot->head.context);
-    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
-    npuprof_slot_mark_moved_(slot, old, chunk);
+    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, slot->changes_to);
+    NPUPROF_SIGNAL_FENCE_();
+}
+
+/* Gives the slot a new chunk, with its open spans at the start, and retires the old one. Returns where the
+   next record goes; the caller sets the end. NULL: the arena is full, and all is as it was. Why the open
+   spans move: R2. A retired chunk can then be recycled, streamed and counted, however long a span is open. */
+static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
+                                                 const npuprof_os_signals_ *held)
+{
+    npuprof_chunk_ *chunk, *old = NULL;
+    if (!slot->changes_to) {
+        chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
+        if (!chunk) return NULL;
+        slot->changes_to = npuprof_chunk_index_(chunk) + 1;
+        NPUPROF_SIGNAL_FENCE_();
+    }
+    chunk = npuprof_chunk_at_(slot->changes_to - 1);
+    /* Why the owner, too: the slot may get again what was its last chunk. */
+    if (!chunk->owner || slot->head.last_chunk != slot->changes_to) {
+        if (slot->cursor) old = npuprof_slot_current_chunk_(slot);
+        npuprof_slot_append_chunk_(slot, old, chunk, now);
+    }
+    npuprof_slot_mark_moved_(slot, chunk);
+    npuprof_unit_ *const units = npuprof_chunk_units_(chunk);
     npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
-    if (!first_token || first_token > UINT32_MAX - npuprof_arena_.units * 16) first_token = 16;
+    if (first_token - 1 >= UINT32_MAX - npuprof_arena_.units * 16) first_token = 16;      /* 0, too */
     slot->token_zero = (uintptr_t)units - first_token;
     slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_START_BITS_) - 1);
-    slot->cursor = cursor;
-    slot->end = units + npuprof_arena_.units;
+    slot->cursor = slot->end = units + chunk->moved_units;
+    NPUPROF_SIGNAL_FENCE_();
+    slot->changes_to = 0;
     if (old) npuprof_chunk_retire_(old);
     npuprof_exchange_end_();
-    return cursor;
+    return slot->cursor;
 }
 
 /* Changes the chunk as above, and holds this thread's signals meanwhile where chunks are recycled (R11). With
-   the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. */
+   the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. Goes
+   on with a change that was left half done (R14). */
 static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_os_signals_ held;
-    if (npuprof_arena_is_full_()) return NULL;
+    if (!slot->changes_to && npuprof_arena_is_full_()) return NULL;
     const bool shared = npuprof_arena_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_unit_ *const u = npuprof_slot_change_chunk_(slot, now, &held);

@@ -70,6 +70,7 @@ typedef struct npuprof_slot_ {
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
     NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
+    uint32_t changes_to;           /* index + 1 of the chunk that it is changing to (slots.h); 0: none */
     npuprof_token_ open[1];        /* [0]: no span's. Then one for each unit of a chunk. Then 8-aligned what
                                       npuprof_npu_set_correlation() said. Why there: what is before `open` is
                                       reached by shorter instructions */
@@ -207,7 +208,8 @@ NPUPROF_CALLS_(static npuprof_slot_call_ npuprof_slot_call_none_[1] = { { 0, NPU
    span. */
 static npuprof_slot_ npuprof_slot_none_ = {
     { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0,
-    NPUPROF_CALLS_({ npuprof_slot_call_none_ + 1, npuprof_slot_call_none_ + 1, 0, 0 }) NPUPROF_CALLS_(,) { 1 }
+    NPUPROF_CALLS_({ npuprof_slot_call_none_ + 1, npuprof_slot_call_none_ + 1, 0, 0 }) NPUPROF_CALLS_(,)
+    0, { 1 }
 };
 
 /* ---- Where things lie */

@@ -135,24 +135,28 @@ static void npuprof_os_release_cancel_(int before)
     (void)before;
 }
 
-typedef sigset_t npuprof_os_signals_;
+typedef struct npuprof_os_signals_ { sigset_t mask; int cancel; } npuprof_os_signals_;
 
-/* Blocks the signals of the calling thread, until npuprof_os_release_signals_() gets *before.
+/* Blocks the signals of the calling thread, and pthread_cancel(), until npuprof_os_release_signals_() gets
+   *before.
    Why: a handler that runs while the thread changes to another chunk could leave by a jump, and the change
-   would stay half done. A handler that records would wait for the very thread that it interrupts.
+   would stay half done; so it would if the thread is cancelled at any moment (PTHREAD_CANCEL_ASYNCHRONOUS).
+   A handler that records would wait for the very thread that it interrupts.
    Why the signals of faults stay open: the system ends a process that has a fault while they are blocked. */
 static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
-    npuprof_os_signals_ held;
+    sigset_t held;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &held, before);
+    before->cancel = npuprof_os_hold_cancel_();
+    (void)pthread_sigmask(SIG_BLOCK, &held, &before->mask);
 }
 
 static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
 {
-    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+    npuprof_os_release_cancel_(before->cancel);
 }
 
 /* Sleeps for so many us, below a second. errno stays. */
@@ -212,14 +216,11 @@ NPUPROF_ATTRIBUTE_((unused)) static bool npuprof_os_usage_(uint64_t used[3])
 #endif
 }
 
-/* Has the thread of this process with that number ended? False: no, or it cannot be known. errno stays. */
+/* Has the thread of this process with that number ended? False: no, or it cannot be known. */
 static bool npuprof_os_is_gone_(uint32_t tid)
 {
 #ifdef __linux__
-    const int error_before = errno;
-    const bool gone = syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
-    errno = error_before;
-    return gone;
+    return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
 #else
     return (void)tid, false;
 #endif

@@ -136,6 +136,7 @@ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, u
 /* Ends the open spans above `entry` as cut. */
 NPUPROF_COLD_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
+    if (slot->changes_to) (void)npuprof_slot_begin_chunk_(slot, now);      /* R14 */
     while (slot->top > entry) {
         if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
             slot->by_hand_bits >>= 1;

@@ -3,8 +3,10 @@
 
    A child that is to die is stepped with ptrace. After each instruction that changed the mapped arena, what
    is there is read as if the child had been killed at that moment. */
+#define NPUPROF_IMPLEMENTATION
 #include "life.h"
 #include <sched.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <ucontext.h>
@@ -336,7 +338,72 @@ static void interrupted_overwriting(void) { interrupted_everywhere(NPUPROF_KEEP_
 static void interrupted_streaming(void) { interrupted_everywhere(NPUPROF_STREAM, 16384, 3, 100, 29); }
 static void interrupted_names(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST, 1 << 20, 4, 200, 7); }
 
-CHECK_MAIN(CASE_THOROUGH(killed_in_chunk_changes), CASE_THOROUGH(killed_when_full),
+/* ---- a handler that leaves by a jump, at every instruction of a change to a new chunk ---- */
+
+static sigjmp_buf out;
+static volatile uint64_t begun, done;
+static void leave(int number)
+{
+    (void)number;
+    begun++;
+    { PROF_SCOPE("handler"); }
+    done++;
+    handled++;
+    siglongjmp(out, 1);
+}
+
+static __attribute__((noinline)) void nest(int depth)
+{
+    begun++;
+    PROF_SCOPE("nested");
+    done++;
+    if (depth) nest(depth - 1);
+}
+
+static size_t units_left(void)
+{
+    const npuprof_slot_ *const slot = npuprof_slot_mine_();
+    npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
+    return (size_t)(npuprof_chunk_units_(chunk) + npuprof_arena_.units - slot->cursor);
+}
+
+static void *beside(void *unused)
+{
+    for (int i = 0; i < 1000; i++) nest(0);
+    return unused;
+}
+
+/* Whatever was half done, the thread, and who has its slot afterwards, lose nothing and overwrite nothing. */
+static void left_in_changes(void)
+{
+    step_by(life_is_soak() ? 1 : 3);
+    life_begin(NPUPROF_KEEP_OLDEST, 32 << 20, &memory);
+    nest(3);
+    if (!sigsetjmp(out, 1)) leave(0);
+    signal(SIGUSR1, leave);
+    do {
+        begun++;
+        PROF_SCOPE("around");
+        done++;
+        while (units_left() > 1) nest(0);
+        if (!sigsetjmp(out, 1)) {
+            MARK();
+            nest(1);
+            MARK();                        /* only here is it late */
+        }
+    } while (trap.distance);
+    signal(SIGUSR1, SIG_IGN);
+    on_threads(1, beside, NULL, 0);
+    const npuprof_stats s = stats_now();
+    CHECK(trap.farthest > 300);
+    CHECK(s.recorded + s.lost >= done && s.recorded + s.lost <= begun);
+    CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_CONTEXT]);
+    CHECK_UINT(life_count(NULL, NULL).slices, s.recorded);
+    printf("note keep-oldest: left after every %d. instruction, up to the %d.\n", trap.step, trap.farthest);
+}
+
+CHECK_MAIN(CASE_THOROUGH(left_in_changes),
+           CASE_THOROUGH(killed_in_chunk_changes), CASE_THOROUGH(killed_when_full),
            CASE_THOROUGH(killed_overwriting), CASE_THOROUGH(killed_overwriting_tiny), CASE(interrupted_plain),
            CASE_THOROUGH(interrupted_arguments), CASE_THOROUGH(interrupted_by_hand),
            CASE_THOROUGH(interrupted_changes), CASE_THOROUGH(interrupted_full),

@@ -531,6 +531,33 @@ static void cancelled_in_the_sink(void)
     CHECK_UINT(stats_now().lost, 0);
 }
 
+/* Cancelled at any instruction: what it was changing is not left half done. */
+static void *record_asynchronously(void *unused)
+{
+    int before;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+    return record_on(unused);
+}
+
+static void cancelled_anywhere(void)
+{
+    if (CHECK_SANITIZED) CHECK_SKIP("sanitizers may not be cancelled");
+    life_begin(NPUPROF_KEEP_NEWEST, 16384, NULL);
+    __atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
+    alarm(60);                              /* it hangs */
+    const pthread_t other = started(record_on, NULL);
+    for (int n = 0; n < 300; n++) {
+        const pthread_t thread = started(record_asynchronously, NULL);
+        usleep(100 + n);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    __atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
+    pthread_join(other, NULL);
+    const npuprof_stats s = stats_now();
+    CHECK_UINT(life_count(NULL, NULL).slices, s.recorded);
+}
+
 /* ---- settings ---- */
 
 static void refused_without_a_sink(void)
@@ -607,7 +634,8 @@ static void killed(void)
 
 CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans),
            CASE(flush_often), CASE(many_threads), CASE(more_threads_than_chunks), CASE(flush_ends),
-           CASE(cancelled_in_the_sink), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records),
-           CASE(handler_inside_the_sink), CASE(sink_that_refuses), CASE(sink_that_is_gone), CASE(full_disk),
-           CASE(pipe_closed), CASE(pipe_short_writes), CASE(refused_without_a_sink), CASE(exit_flushes),
+           CASE(cancelled_in_the_sink), CASE(cancelled_anywhere), CASE(slow_sink), CASE(errno_survives),
+           CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
+           CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes),
+           CASE(refused_without_a_sink), CASE(exit_flushes),
            CASE_THOROUGH(killed))
