@@ -186,7 +186,11 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
     NPUPROF_SIGNAL_FENCE_();
     if (state != NPUPROF_CHUNK_OPEN)
         memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
+    NPUPROF_STORE_(&chunk->base, 0);
+    NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
+    NPUPROF_STORE_(&chunk->prev, 0);
+    NPUPROF_STORE_(&chunk->moved_units, 0);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
 }
 
