@@ -834,6 +834,7 @@ enum {
     NPUPROF_NPU_ANCHORS_ = 32,           /* the latest ones, which the error bound and the rate are taken from
                                             */
     NPUPROF_NPU_DIVIDES_ = 1,
+    NPUPROF_NPU_DOUBTS_ = 8,             /* contradictions after which counter.hz is not used any more */
     NPUPROF_NPU_CALLS_ = 128,            /* npuprof_npu_begin() that may be open: a power of 2 */
 #else
     NPUPROF_NPU_ANCHORS_ = 2,
@@ -947,6 +948,8 @@ typedef struct npuprof_npu {
     /* of all reads since the last anchor: which bounds device time best from above, and from below */
     npuprof_anchor_ best_upper_, best_lower_;
     bool has_best_;
+    uint32_t doubts_;                    /* second anchors in a row that contradicted the first ones; where
+                                            nobody reads the counter, all that contradicted hz */
     uint64_t changed_;                   /* host ticks when the rate was last seen to change */
 #endif
     uint64_t first_anchor_;              /* host ticks from which the age of the trace counts */
@@ -1072,8 +1075,8 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), return NPUPROF
    order of time: one that is older than what is known is left out, and NPUPROF_OK. Any thread.
    NPUPROF_ERR_ARGUMENT: host_before_ns is after host_after_ns, or in the future. _NPU_RESET: it contradicts
    what is known, by more than its bracket and max_rate_ppm; a new epoch has begun with it. _NPU_AMBIGUOUS:
-   the same, because the wraps since the last one cannot be counted. _NPU_COUNTER, once: the first 8 epochs
-   contradict counter.hz by more than a factor of 4; it is not used any more, and the rate is measured.
+   the same, because the wraps since the last one cannot be counted. _NPU_COUNTER, once: 8 anchors or records
+   contradicted counter.hz by more than a factor of 4; it is not used any more, and the rate is measured.
    _TABLE_FULL: it is not in the arena. _NPU_BUSY, _NPU_NOT_OPEN. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_PUSH_, npuprof_result, npuprof_npu_anchor,
                        (npuprof_npu *npu, uint64_t raw, int64_t host_before_ns, int64_t host_after_ns),
@@ -2429,11 +2432,12 @@ NPUPROF_OWN_ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
     if (!delta) return true;             /* it stands */
     if (delta > mask / 2 || max > mask / 16) return false;
+    const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
     if (npuprof_npu_may_stand_(npu))
-        return delta > max && raw->value > (npu->last_.device_ticks & mask);
+        return delta > max && delta <= npuprof_npu_most_from_0_(npu, raw, caught_up) &&
+               raw->value > (npu->last_.device_ticks & mask);
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
-    const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
     if (bits >= 48 && raw->value > npuprof_npu_most_from_0_(npu, raw, caught_up)) return true;
     /* Why: a rate measured over less than a second may be that of a counter that was late all the time. A
        wide counter that was reset goes back. */
@@ -2963,6 +2967,26 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bo
     return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
 }
 
+/* The second anchor of an epoch contradicted the first one, or not, by what is known of the rate.
+   Why not the rate any more after three in a row: a counter that moves does not stand, or begin anew, each
+   time in the tenth of a millisecond in which it is looked at. */
+NPUPROF_OWN_ static inline void npuprof_npu_doubt_rate_(npuprof_npu *npu, npuprof_result result)
+{
+#ifndef NPUPROF_FREESTANDING
+    const bool contradicts = result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
+    if (!npuprof_npu_lock_(npu)) return;
+    npu->doubts_ = contradicts ? npu->doubts_ + 1 : 0;
+    if (npu->doubts_ == 3) {
+        if (!npu->has_rate_) npu->desc_.counter.hz = 0;
+        npu->has_rate_ = false;
+        npu->doubts_ = 0;
+    }
+    npuprof_npu_unlock_(npu);
+#else
+    (void)npu, (void)result;
+#endif
+}
+
 /* The second anchor of an epoch comes soon after the first.
    Why: without a rate nobody can count the wraps of a long gap, and the read after it would begin an epoch of
    one anchor again. */
@@ -2974,7 +2998,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
     bool alone;
     for (uint32_t i = 0; i < (uint32_t)1 << 16; i++)
         if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) >= pause) break;
-    (void)npuprof_npu_take_anchor_(npu, &alone);
+    npuprof_npu_doubt_rate_(npu, npuprof_npu_take_anchor_(npu, &alone));
 }
 
 /* The two anchors of a device that is being opened: no other thread has it yet. */
@@ -2982,9 +3006,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *
 {
     bool stale = false;
     npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
+    if (!npuprof_npu_time_goes_on_(result)) return result;
     if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-    if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
-    return result;
+    if (result != NPUPROF_ERR_TABLE_FULL) npuprof_npu_take_second_anchor_(npu);
+    return result == NPUPROF_ERR_TABLE_FULL ? result : NPUPROF_OK;
 }
 
 /* Reads the counter for the first time; `add` numbers the device. One that is off or whose counter stands is
@@ -3461,6 +3486,14 @@ NPUPROF_OWN_ static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, con
     (void)npuprof_npu_put_anchor_(npu, given, false);
 }
 
+/* Something has contradicted hz: an epoch has begun, or a record fits no time. So often, and no two anchors
+   of one epoch: not the clock contradicts hz, but hz the clock. Its rate is measured from then on. */
+NPUPROF_OWN_ static void npuprof_npu_doubt_hz_(npuprof_npu *npu)
+{
+    if (!npu->has_rate_ && npu->desc_.counter.hz && ++npu->doubts_ == NPUPROF_NPU_DOUBTS_)
+        npu->desc_.counter.hz = 0;
+}
+
 /* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
    lock. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor_ *given)
@@ -3482,6 +3515,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const n
         if (a.host_before > a.host_after) {
             npuprof_npu_end_by_contradiction_(npu, given);
             npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+            npuprof_npu_doubt_hz_(npu);
             result = NPUPROF_ERR_NPU_RESET;
             a = *given;
         }
@@ -3515,6 +3549,7 @@ NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint32_t epo
     a.host_before = npuprof_saturating_sub_(a.host_before, npuprof_npu_host_range_(npu, unit).max);
     a.host_after = npuprof_saturating_sub_(a.host_after, least);
     const bool good = a.device_ticks <= end && a.host_before <= a.host_after;
+    if (!good) npuprof_npu_doubt_hz_(npu);
     if (good && epoch == npu->epoch_) {
         (void)npuprof_npu_narrow_(npu, &a);
         a.host_after = job->host_after;
@@ -3527,6 +3562,14 @@ NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint32_t epo
     NPUPROF_STORE_(&npu->is_causal_, true);
     npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_CAUSAL_);
     return true;
+}
+
+/* A record of a device whose counter nobody reads fits no time between its submission and now. */
+NPUPROF_OWN_ static void npuprof_npu_doubt_pushed_(npuprof_npu *npu)
+{
+    if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
+    npuprof_npu_doubt_hz_(npu);
+    npuprof_npu_unlock_(npu);
 }
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
@@ -3585,16 +3628,15 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, co
         if (goes_on && npuprof_npu_is_pushed_(npu)) npuprof_npu_end_by_contradiction_(npu, &later);
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
-        /* So many epochs, and no two anchors of one: not the clock contradicts hz, but hz the clock. */
-        if (npuprof_npu_is_pushed_(npu) && !npu->has_rate_ && npu->desc_.counter.hz && npu->epoch_ >= 8) {
-            npu->desc_.counter.hz = 0;
-            result = npuprof_npu_wrong_counter_("hz contradicts its anchors: its rate is measured now");
-        }
+        if (npuprof_npu_is_pushed_(npu)) npuprof_npu_doubt_hz_(npu);
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
         const npuprof_result kept = npuprof_npu_keep_told_(npu, &a);
         if (result == NPUPROF_OK) result = narrowed == NPUPROF_OK ? kept : narrowed;
+        if (npu->doubts_ != NPUPROF_NPU_DOUBTS_) return result;
+        npu->doubts_++;                  /* said once */
+        return npuprof_npu_wrong_counter_("hz contradicts its anchors: its rate is measured now");
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
         npu->last_ = a;
@@ -5837,7 +5879,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
     now->per_second = 0;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (by_counter) {
+        const uint64_t last = npu->last_.device_ticks & npuprof_npu_mask_(npu->desc_.counter.bits);
         result = npuprof_npu_read_locked_(npu, &sample);
+        /* Why: such a counter may stand between two jobs, but this one did since the last was submitted. */
+        if (npuprof_npu_may_stand_(npu) && result != NPUPROF_OK &&
+            npuprof_npu_time_goes_on_(result) && sample.device_ticks > last) npuprof_npu_set_unsteady_(npu);
         const uint64_t width = npuprof_anchor_width_(&sample);
         now->known = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
         if (!npuprof_npu_predict_(npu, 0, width + npu->second_ / 1000000 + 1, &min, &max)) max = 0;
@@ -6732,6 +6778,7 @@ NPUPROF_OWN_ static bool npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_en
     const bool draws = npuprof_npu_draws_(e->of);
     if (!draws && !is_begin) return true;
     const int why = npuprof_npu_find_times_(npu, e);
+    if (why == NPUPROF_RECORDS_CONTRADICTION) npuprof_npu_doubt_pushed_(npu);
     if (draws ? !npuprof_npu_is_placed_(npu, why) : why != NPUPROF_NPU_PLACED_) return true;
     if (!is_begin) {
         npuprof_npu_finish_span_(npu, e);

@@ -171,6 +171,26 @@ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
     return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
 }
 
+/* The second anchor of an epoch contradicted the first one, or not, by what is known of the rate.
+   Why not the rate any more after three in a row: a counter that moves does not stand, or begin anew, each
+   time in the tenth of a millisecond in which it is looked at. */
+static inline void npuprof_npu_doubt_rate_(npuprof_npu *npu, npuprof_result result)
+{
+#ifndef NPUPROF_FREESTANDING
+    const bool contradicts = result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
+    if (!npuprof_npu_lock_(npu)) return;
+    npu->doubts_ = contradicts ? npu->doubts_ + 1 : 0;
+    if (npu->doubts_ == 3) {
+        if (!npu->has_rate_) npu->desc_.counter.hz = 0;
+        npu->has_rate_ = false;
+        npu->doubts_ = 0;
+    }
+    npuprof_npu_unlock_(npu);
+#else
+    (void)npu, (void)result;
+#endif
+}
+
 /* The second anchor of an epoch comes soon after the first.
    Why: without a rate nobody can count the wraps of a long gap, and the read after it would begin an epoch of
    one anchor again. */
@@ -182,7 +202,7 @@ static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
     bool alone;
     for (uint32_t i = 0; i < (uint32_t)1 << 16; i++)
         if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) >= pause) break;
-    (void)npuprof_npu_take_anchor_(npu, &alone);
+    npuprof_npu_doubt_rate_(npu, npuprof_npu_take_anchor_(npu, &alone));
 }
 
 /* The two anchors of a device that is being opened: no other thread has it yet. */
@@ -190,9 +210,10 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
 {
     bool stale = false;
     npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
+    if (!npuprof_npu_time_goes_on_(result)) return result;
     if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-    if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
-    return result;
+    if (result != NPUPROF_ERR_TABLE_FULL) npuprof_npu_take_second_anchor_(npu);
+    return result == NPUPROF_ERR_TABLE_FULL ? result : NPUPROF_OK;
 }
 
 /* Reads the counter for the first time; `add` numbers the device. One that is off or whose counter stands is

@@ -56,8 +56,8 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), return NPUPROF
    order of time: one that is older than what is known is left out, and NPUPROF_OK. Any thread.
    NPUPROF_ERR_ARGUMENT: host_before_ns is after host_after_ns, or in the future. _NPU_RESET: it contradicts
    what is known, by more than its bracket and max_rate_ppm; a new epoch has begun with it. _NPU_AMBIGUOUS:
-   the same, because the wraps since the last one cannot be counted. _NPU_COUNTER, once: the first 8 epochs
-   contradict counter.hz by more than a factor of 4; it is not used any more, and the rate is measured.
+   the same, because the wraps since the last one cannot be counted. _NPU_COUNTER, once: 8 anchors or records
+   contradicted counter.hz by more than a factor of 4; it is not used any more, and the rate is measured.
    _TABLE_FULL: it is not in the arena. _NPU_BUSY, _NPU_NOT_OPEN. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_PUSH_, npuprof_result, npuprof_npu_anchor,
                        (npuprof_npu *npu, uint64_t raw, int64_t host_before_ns, int64_t host_after_ns),

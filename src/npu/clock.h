@@ -102,11 +102,12 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
     if (!delta) return true;             /* it stands */
     if (delta > mask / 2 || max > mask / 16) return false;
+    const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
     if (npuprof_npu_may_stand_(npu))
-        return delta > max && raw->value > (npu->last_.device_ticks & mask);
+        return delta > max && delta <= npuprof_npu_most_from_0_(npu, raw, caught_up) &&
+               raw->value > (npu->last_.device_ticks & mask);
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
-    const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
     if (bits >= 48 && raw->value > npuprof_npu_most_from_0_(npu, raw, caught_up)) return true;
     /* Why: a rate measured over less than a second may be that of a counter that was late all the time. A
        wide counter that was reset goes back. */

@@ -136,6 +136,7 @@ enum {
     NPUPROF_NPU_ANCHORS_ = 32,           /* the latest ones, which the error bound and the rate are taken from
                                             */
     NPUPROF_NPU_DIVIDES_ = 1,
+    NPUPROF_NPU_DOUBTS_ = 8,             /* contradictions after which counter.hz is not used any more */
     NPUPROF_NPU_CALLS_ = 128,            /* npuprof_npu_begin() that may be open: a power of 2 */
 #else
     NPUPROF_NPU_ANCHORS_ = 2,
@@ -249,6 +250,8 @@ typedef struct npuprof_npu {
     /* of all reads since the last anchor: which bounds device time best from above, and from below */
     npuprof_anchor_ best_upper_, best_lower_;
     bool has_best_;
+    uint32_t doubts_;                    /* second anchors in a row that contradicted the first ones; where
+                                            nobody reads the counter, all that contradicted hz */
     uint64_t changed_;                   /* host ticks when the rate was last seen to change */
 #endif
     uint64_t first_anchor_;              /* host ticks from which the age of the trace counts */

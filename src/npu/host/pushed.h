@@ -66,6 +66,14 @@ static void npuprof_npu_end_by_contradiction_(npuprof_npu *npu, const npuprof_an
     (void)npuprof_npu_put_anchor_(npu, given, false);
 }
 
+/* Something has contradicted hz: an epoch has begun, or a record fits no time. So often, and no two anchors
+   of one epoch: not the clock contradicts hz, but hz the clock. Its rate is measured from then on. */
+static void npuprof_npu_doubt_hz_(npuprof_npu *npu)
+{
+    if (!npu->has_rate_ && npu->desc_.counter.hz && ++npu->doubts_ == NPUPROF_NPU_DOUBTS_)
+        npu->desc_.counter.hz = 0;
+}
+
 /* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
    lock. */
 static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor_ *given)
@@ -87,6 +95,7 @@ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor
         if (a.host_before > a.host_after) {
             npuprof_npu_end_by_contradiction_(npu, given);
             npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+            npuprof_npu_doubt_hz_(npu);
             result = NPUPROF_ERR_NPU_RESET;
             a = *given;
         }
@@ -120,6 +129,7 @@ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint32_t epoch, const npu
     a.host_before = npuprof_saturating_sub_(a.host_before, npuprof_npu_host_range_(npu, unit).max);
     a.host_after = npuprof_saturating_sub_(a.host_after, least);
     const bool good = a.device_ticks <= end && a.host_before <= a.host_after;
+    if (!good) npuprof_npu_doubt_hz_(npu);
     if (good && epoch == npu->epoch_) {
         (void)npuprof_npu_narrow_(npu, &a);
         a.host_after = job->host_after;
@@ -132,6 +142,14 @@ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint32_t epoch, const npu
     NPUPROF_STORE_(&npu->is_causal_, true);
     npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_CAUSAL_);
     return true;
+}
+
+/* A record of a device whose counter nobody reads fits no time between its submission and now. */
+static void npuprof_npu_doubt_pushed_(npuprof_npu *npu)
+{
+    if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
+    npuprof_npu_doubt_hz_(npu);
+    npuprof_npu_unlock_(npu);
 }
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
@@ -190,16 +208,15 @@ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_n
         if (goes_on && npuprof_npu_is_pushed_(npu)) npuprof_npu_end_by_contradiction_(npu, &later);
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
-        /* So many epochs, and no two anchors of one: not the clock contradicts hz, but hz the clock. */
-        if (npuprof_npu_is_pushed_(npu) && !npu->has_rate_ && npu->desc_.counter.hz && npu->epoch_ >= 8) {
-            npu->desc_.counter.hz = 0;
-            result = npuprof_npu_wrong_counter_("hz contradicts its anchors: its rate is measured now");
-        }
+        if (npuprof_npu_is_pushed_(npu)) npuprof_npu_doubt_hz_(npu);
     }
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
         const npuprof_result kept = npuprof_npu_keep_told_(npu, &a);
         if (result == NPUPROF_OK) result = narrowed == NPUPROF_OK ? kept : narrowed;
+        if (npu->doubts_ != NPUPROF_NPU_DOUBTS_) return result;
+        npu->doubts_++;                  /* said once */
+        return npuprof_npu_wrong_counter_("hz contradicts its anchors: its rate is measured now");
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
         npu->last_ = a;

@@ -198,6 +198,7 @@ static bool npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_entry_ *e)
     const bool draws = npuprof_npu_draws_(e->of);
     if (!draws && !is_begin) return true;
     const int why = npuprof_npu_find_times_(npu, e);
+    if (why == NPUPROF_RECORDS_CONTRADICTION) npuprof_npu_doubt_pushed_(npu);
     if (draws ? !npuprof_npu_is_placed_(npu, why) : why != NPUPROF_NPU_PLACED_) return true;
     if (!is_begin) {
         npuprof_npu_finish_span_(npu, e);

@@ -88,7 +88,11 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     now->per_second = 0;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (by_counter) {
+        const uint64_t last = npu->last_.device_ticks & npuprof_npu_mask_(npu->desc_.counter.bits);
         result = npuprof_npu_read_locked_(npu, &sample);
+        /* Why: such a counter may stand between two jobs, but this one did since the last was submitted. */
+        if (npuprof_npu_may_stand_(npu) && result != NPUPROF_OK &&
+            npuprof_npu_time_goes_on_(result) && sample.device_ticks > last) npuprof_npu_set_unsteady_(npu);
         const uint64_t width = npuprof_anchor_width_(&sample);
         now->known = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
         if (!npuprof_npu_predict_(npu, 0, width + npu->second_ / 1000000 + 1, &min, &max)) max = 0;
