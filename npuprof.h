@@ -15807,7 +15807,7 @@ typedef struct npuprof_cursor_ {
 typedef struct npuprof_plain_ {
     uint64_t start, end;                   /* end: of an event, its value */
     uint32_t site;
-    const npuprof_unit_ *args, *behind;    /* the arguments begin and end there */
+    const npuprof_unit_ *behind;           /* its end, and that of its arguments */
 } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
@@ -15947,15 +15947,13 @@ NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const 
                                                                           const npuprof_unit_ *end)
 {
     const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32);
-    while (u < end) {
+    for (; u < end; u++) {
         const uint64_t w0 = npuprof_unit_load_w0_(u);
-        if ((w0 & (length | NPUPROF_ID_MASK_)) == NPUPROF_CONTROL_ARG_) {
-            u++;
-            continue;
-        }
+        if ((w0 & (length | NPUPROF_ID_MASK_)) == NPUPROF_CONTROL_ARG_) continue;
+        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_) break;
         const uint64_t more = npuprof_cursor_arg_more_(w0);
-        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_ || more >= (uint64_t)(end - u)) break;
-        u += 1 + more;
+        if (more >= (uint64_t)(end - u)) break;
+        u += more;
     }
     return u;
 }
@@ -16067,7 +16065,7 @@ NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(cons
 {
     npuprof_plain_walk_ p = { NULL, NULL, c->base, c->clear_ticks, c->last_ticks };
     const uint32_t passed = c->unit - c->plain_begin;
-    if (passed < c->plain_count) {
+    if (passed < c->plain_count && p.clear_ticks <= p.last_ticks) {
         p.at = c->units + c->unit;
         p.end = p.at + (c->plain_count - passed);
     }
@@ -16080,14 +16078,24 @@ NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, c
     if (p->at) c->unit = (uint32_t)(p->at - c->units);
 }
 
+/* Does a unit with this id begin a record? */
+NPUPROF_HOT_ static inline bool npuprof_cursor_begins_record_(uint32_t id)
+{
+    return id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_RESULT_;
+}
+
 /* The end of the arguments that begin at u, if another record follows them at once; else NULL. */
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ const npuprof_unit_ *
 npuprof_cursor_behind_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
     u = npuprof_cursor_skip_args_(u, end);
-    if (u >= end) return NULL;
-    const uint32_t next = npuprof_unit_load_id_(u);
-    return next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_ ? NULL : u;
+    return u < end && npuprof_cursor_begins_record_(npuprof_unit_load_id_(u)) ? u : NULL;
+}
+
+/* Is it the id of the unit that a plain record may have behind its head? */
+NPUPROF_HOT_ static inline bool npuprof_cursor_has_more_(uint32_t id)
+{
+    return id == NPUPROF_CONTROL_FINISHED_ || id == NPUPROF_CONTROL_MEMORY_;
 }
 
 /* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
@@ -16101,16 +16109,15 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    p->args = p->behind = u + 1;
+    p->behind = u + 1;
     const uint32_t next = npuprof_unit_load_id_(u + 1);
-    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_)) {
-        if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
-        p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
-        p->behind = npuprof_cursor_behind_args_(p->args, c->end);
+    if (NPUPROF_UNLIKELY_(!npuprof_cursor_begins_record_(next))) {
+        if (!npuprof_cursor_begins_record_(p->site)) return false;
+        p->behind = npuprof_cursor_behind_args_(u + 1 + npuprof_cursor_has_more_(next), c->end);
         if (!p->behind) return false;
     }
     p->start = npuprof_chunk_ticks_from_(c->base, w0);
-    return p->start >= c->clear_ticks && p->start <= c->last_ticks;
+    return p->start - c->clear_ticks <= c->last_ticks - c->clear_ticks;     /* not before, not behind */
 }
 
 /* Has the span ended, before what is shown ends? */
@@ -16619,7 +16626,8 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_fill_plain_(const npuprof_cursor_
     const npuprof_cursor_ *const c = &k->cursor;
     const npuprof_unit_ *const more = walk->at + 1;
     const uint64_t w0 = npuprof_unit_load_w0_(more);
-    const bool finished = ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_FINISHED_;
+    const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    const bool finished = id == NPUPROF_CONTROL_FINISHED_;
     ev->kind = k->met[p->site % 256].use & 0xFF;
     if (finished != (ev->kind == NPUPROF_KIND_FINISHED)) return false;
     ev->site = p->site;
@@ -16629,7 +16637,7 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_fill_plain_(const npuprof_cursor_
     ev->track = (uint32_t)(w0 >> NPUPROF_ID_BITS_);
     ev->second = npuprof_unit_load_w1_(more);
     ev->has_link = false;
-    ev->args = p->args;
+    ev->args = more + (p->behind != more && npuprof_cursor_has_more_(id));
     ev->args_end = p->behind;
     ev->position = npuprof_cursor_plain_position_(c, walk);
     const uint64_t before = (uint64_t)(c->chunk - 1) * c->image->units;
@@ -16651,6 +16659,7 @@ NPUPROF_HOT_ static inline void npuprof_cursor_note_site_(npuprof_cursor_kinds_ 
 NPUPROF_HOT_ static bool npuprof_cursor_plain_of_kinds_(npuprof_cursor_kinds_ *k, npuprof_event_ *ev)
 {
     const uint64_t first = k->cursor.image->h->first.ticks;
+    const uint32_t kinds = k->kinds;
     npuprof_extent_ x = k->passed;
     npuprof_plain_walk_ c = k->plain;
     npuprof_plain_ p;
@@ -16659,7 +16668,7 @@ NPUPROF_HOT_ static bool npuprof_cursor_plain_of_kinds_(npuprof_cursor_kinds_ *k
         const bool nests = NPUPROF_KINDS_THAT_NEST_ >> kind & 1;
         if (use >> 8 == p.site) {
             if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
-            if (k->kinds >> kind & 1) {
+            if (kinds >> kind & 1) {
                 if (!npuprof_cursor_fill_plain_(k, &c, &p, ev)) break;
                 k->passed = x;
                 k->plain.at = p.behind;
@@ -17461,13 +17470,26 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
     return false;
 }
 
+NPUPROF_HOT_ static inline uint32_t npuprof_args_key_(uint64_t w0)
+{
+    return (uint32_t)(w0 >> (NPUPROF_ID_BITS_ + 4)) & 0x0FFFFFFFu;
+}
+
+/* Is the argument at a unit an integer that is not negative, of this one unit? */
+NPUPROF_HOT_ static inline bool npuprof_args_is_count_(const npuprof_unit_ *u)
+{
+    const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32), type = (uint64_t)15 << NPUPROF_ID_BITS_;
+    const uint64_t form = (u->w0 & (length | type)) >> NPUPROF_ID_BITS_;
+    return form - NPUPROF_ARG_INT <= NPUPROF_ARG_UINT - NPUPROF_ARG_INT && !(u->w1 >> 63);
+}
+
 /* The argument at a unit. Returns the end of its units. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_args_decode_(const npuprof_unit_ *u,
                                                                      npuprof_value_ *v)
 {
     const uint64_t w0 = u->w0, payload = w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
-    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
+    v->key = npuprof_args_key_(w0);
     v->length = (size_t)(payload >> 32);
     v->bits = u->w1;
     v->text = (const uint8_t *)u + 8;      /* the first 8 bytes are in this unit, the others behind it */
@@ -18414,9 +18436,9 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ void npuprof_walk_plain_(npuprof_walk_ *w,
 }
 
 /* The same for an event that is no span. What else the walk knows of it stays unknown. */
-NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, uint64_t at)
 {
-    npuprof_walk_leave_(w, p->start, false);
+    npuprof_walk_leave_(w, at, false);
     w->warm_up = w->depth && w->warm[w->depth - 1];
 }
 
@@ -20621,7 +20643,7 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
-/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table. mark: below
+/* A key of arguments as JSON, with a comma, its quotes and the colon. id: in the image's table. mark: below
    NPUPROF_KEY_TEXTS_, and the same for keys of the same text; of the CSV, the key's column. */
 enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
 typedef struct npuprof_work_key_ {
@@ -21036,27 +21058,33 @@ NPUPROF_OWN_ static void npuprof_emit_name_(npuprof_out_ *o, const char *key, co
    arrows. */
 enum { NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
 
-#define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_SPAN_TEXT_RESULTS_)
 #define NPUPROF_JSON_VALUES_ (1u << NPUPROF_KIND_INSTANT | 7u << NPUPROF_KIND_COUNTER_INT)
 #define NPUPROF_JSON_ELSEWHERE_ (31u << NPUPROF_KIND_FLOW_OUT)       /* flows, async, finished */
-enum { NPUPROF_JSON_ARGS_ = 8, NPUPROF_JSON_STRING_ = 64 };
+/* Units of arguments at most, and bytes of a string. */
+enum { NPUPROF_JSON_ARGS_ = 16, NPUPROF_JSON_STRING_ = 64 };
 enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 };
 
 /* Copies a word. Why a macro: of a literal the length is known. */
 #define npuprof_json_put_word_(p, word) ((char *)memcpy(p, word, sizeof(word)) + sizeof(word) - 1)
 
-/* The value of an argument to p. NULL: it needs a word of its own or an escape. */
-NPUPROF_HOT_ static inline char *npuprof_json_put_value_(char *p, const npuprof_value_ *v)
+/* Why not inlined: but for spans a call costs little. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_stamp_(npuprof_work_ *w, char *p, int64_t ns)
 {
-    if (v->type == NPUPROF_ARG_INT || (v->type == NPUPROF_ARG_UINT && !(v->bits >> 63)))
-        return npuprof_digits_int_(p, (int64_t)v->bits);
+    return npuprof_digits_stamp_(&w->stamps, p, ns);
+}
+
+/* The value of an argument to p. NULL: it needs a word of its own or an escape. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_value_(char *p, const npuprof_value_ *v)
+{
+    if (v->type == NPUPROF_ARG_INT) return npuprof_digits_int_(p, (int64_t)v->bits);
     if (v->type == NPUPROF_ARG_BOOL)
         return v->bits ? npuprof_json_put_word_(p, "true") : npuprof_json_put_word_(p, "false");
     if (v->type == NPUPROF_ARG_REAL)
         return (v->bits >> 52 & 0x7FF) == 0x7FF ? NULL : npuprof_digits_real_(p, v->bits);
     if (v->type != NPUPROF_ARG_STR || v->length > NPUPROF_JSON_STRING_) return NULL;
+    const uint8_t *const end = v->text + v->length;
     *p++ = '"';
-    for (const uint8_t *c = v->text; c < v->text + v->length; *p++ = (char)*c++)
+    for (const uint8_t *c = v->text; c < end; *p++ = (char)*c++)
         if (*c < 0x20 || *c >= 0x7F || *c == '"' || *c == '\\') return NULL;
     *p++ = '"';
     return p;
@@ -21064,33 +21092,43 @@ NPUPROF_HOT_ static inline char *npuprof_json_put_value_(char *p, const npuprof_
 
 /* Writes the arguments from u to end to p, which has the space, and those of the lists that `more` finds, if
    it is not NULL. Returns the end. NULL: the fast path cannot: not all keys are known and differ, a value
-   needs more, or there are none. */
+   needs more, there are none, or another unit is before them. */
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof_work_ *w, char *p,
                                                                   const npuprof_unit_ *u,
                                                                   const npuprof_unit_ *end,
                                                                   npuprof_args_walk_ *more)
 {
     const npuprof_work_key_ *const keys = w->key_text;
+    char *const open = npuprof_json_put_word_(p, ",\"args\":");
     uint64_t seen = 0;                     /* a bit for each mark */
     npuprof_value_ v;
-    unsigned n = 0;
-    p = npuprof_json_put_word_(p, ",\"args\":{");
-    for (;; n++) {
-        for (; u >= end && more && npuprof_args_next_list_(more); end = more->end) u = more->u;
-        if (u >= end) break;
-        u = npuprof_args_decode_(u, &v);
-        const npuprof_work_key_ *const key = &keys[v.key % NPUPROF_KEY_TEXTS_];
-        const uint64_t bit = (uint64_t)1 << key->mark;
-        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || seen & bit) return NULL;
-        seen |= bit;
-        memcpy(p, key->text, 16);
-        if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
-        p = npuprof_json_put_value_(p + key->length, &v);
-        if (!p) return NULL;
-        *p++ = ',';
+    int64_t room = NPUPROF_JSON_ARGS_;
+    if (u < end && npuprof_unit_load_id_(u) != NPUPROF_CONTROL_ARG_) return NULL;
+    for (p = open;; end = more->end, u = more->u) {
+        room -= end - u;
+        if (room < 0) return NULL;
+        while (u < end) {
+            const uint32_t id = npuprof_args_key_(u->w0);
+            const npuprof_work_key_ *const key = &keys[id % NPUPROF_KEY_TEXTS_];
+            if (key->id != id || seen >> key->mark & 1) return NULL;
+            seen |= (uint64_t)1 << key->mark;
+            memcpy(p, key->text, 16);
+            if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
+            p += key->length;
+            if (npuprof_args_is_count_(u)) {
+                p = npuprof_digits_uint_(p, u->w1);
+                u++;
+                continue;
+            }
+            u = npuprof_args_decode_(u, &v);
+            p = npuprof_json_put_value_(p, &v);
+            if (!p) return NULL;
+        }
+        if (!more || !npuprof_args_next_list_(more)) break;
     }
-    p[-1] = '}';
-    return n ? p : NULL;
+    *open = '{';
+    *p++ = '}';
+    return seen ? p : NULL;
 }
 
 /* A number of a counter. Why a real above int64: viewers garble such integers. */
@@ -21100,7 +21138,7 @@ NPUPROF_OWN_ static char *npuprof_json_put_big_(char *p, uint64_t v)
 }
 
 /* The value of a counter, which is finite. */
-NPUPROF_OWN_ static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
 {
     p = npuprof_json_put_word_(p, ",\"args\":{\"value\":");
     if (kind == NPUPROF_KIND_COUNTER_INT) p = npuprof_digits_int_(p, (int64_t)bits);
@@ -21122,7 +21160,7 @@ NPUPROF_OWN_ static char *npuprof_json_put_pool_(npuprof_work_ *w, char *p, int6
 {
     p = npuprof_json_put_change_(p, change);
     if (w->walk.warm_up) p = npuprof_json_put_word_(p, ",\"warm_up\":true");
-    p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(p, ",\"ts\":"), ns);
+    p = npuprof_json_put_stamp_(w, npuprof_json_put_word_(p, ",\"ts\":"), ns);
     p = npuprof_json_put_big_(npuprof_json_put_word_(p, ",\"args\":{\"used\":"), bytes[0]);
     p = npuprof_json_put_big_(npuprof_json_put_word_(p, ",\"allocated\":"), bytes[1]);
     *p++ = '}';
@@ -21140,22 +21178,23 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_json_skips_(npuprof_work_ *w,
     return true;
 }
 
-/* The same for a span with results, which is at `position` and ends at `until`: those behind its record, too.
-   Why not the record itself: the loop would keep it in memory. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_results_(const npuprof_work_ *w, char *p, uint64_t position,
-                                                         uint64_t until, const npuprof_unit_ *args,
-                                                         const npuprof_unit_ *behind)
+/* The same for a span with results, which ends at `until`: those behind its record, too. Its head is right
+   before its arguments. Why not the record itself: the loop would keep it in memory. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_results_(const npuprof_work_ *w, char *p,
+                                                         const npuprof_unit_ *args,
+                                                         const npuprof_unit_ *behind, uint64_t until)
 {
     const npuprof_cursor_ *const c = &w->walk.cursor[0];
-    const uint32_t unit = (uint32_t)(behind - c->units);
-    npuprof_args_walk_ more = { &w->image, NULL, NULL, c->chunk, unit, position, until };
+    const uint64_t position = c->first_position + (uint64_t)(args - 1 - c->units);
+    npuprof_args_walk_ more = { &w->image, NULL, NULL, c->chunk, (uint32_t)(behind - c->units), position,
+                                until };
     return npuprof_json_put_args_(w, p, args, behind, &more);
 }
 
 /* Writes a span with the text `cached` to p. Returns the end. NULL: it is open, or does not nest, or what
    npuprof_json_put_args_() says, and nothing happened; else it is in its lane. */
 NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
-                                                        const npuprof_span_text_ *cached, bool has_results,
+                                                        const npuprof_span_text_ *cached, uint64_t use,
                                                         const npuprof_plain_walk_ *c,
                                                         const npuprof_plain_ *r)
 {
@@ -21164,52 +21203,54 @@ NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *
     if (!npuprof_cursor_plain_ended_(c, r)) return NULL;
     p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     p = npuprof_digits_milli_(npuprof_json_put_word_(p, ",\"dur\":"), end - start);
-    if (NPUPROF_UNLIKELY_(has_results))
-        p = npuprof_json_put_results_(w, p, npuprof_cursor_plain_position_(&w->walk.cursor[0], c), r->end,
-                                      r->args, r->behind);
-    else if (r->args != r->behind)
-        p = npuprof_json_put_args_(w, p, r->args, r->behind, NULL);
+    if (NPUPROF_UNLIKELY_(use != NPUPROF_KIND_SPAN))
+        p = npuprof_json_put_results_(w, p, c->at + 1, r->behind, r->end);
+    else if (r->behind != c->at + 1)
+        p = npuprof_json_put_args_(w, p, c->at + 1, r->behind, NULL);
     if (!p) return NULL;
     *p = '}';
     return npuprof_lane_nest_(&w->lanes, 0, start, end) ? p + 1 : NULL;
 }
 
-/* The same for the state of a pool, and the instant beside it: three cached texts. NULL: one is not there. */
-NPUPROF_OWN_ static char *npuprof_json_put_memory_(npuprof_work_ *w, char *p,
-                                      const npuprof_span_text_ *cached,
-                                      const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+/* The same for the state of a pool, at `unit`, and the instant beside it: three cached texts. NULL: one is
+   not there. */
+NPUPROF_OWN_ static char *npuprof_json_put_memory_(npuprof_work_ *w, char *p, const npuprof_span_text_ *cached,
+                                      const npuprof_unit_ *unit, const npuprof_unit_ *behind)
 {
     const npuprof_span_text_ *const moment = npuprof_span_text_at_(w, cached->key + NPUPROF_JSON_DERIVED_);
     const npuprof_span_text_ *const facts = npuprof_span_text_at_(w, cached->key + 2 * NPUPROF_JSON_DERIVED_);
-    const int64_t ns = npuprof_image_trace_ns_(&w->image, r->start);
-    const npuprof_unit_ *const unit = c->at + 1;
-    if (r->args == unit || r->behind != r->args || npuprof_unit_load_id_(unit) != NPUPROF_CONTROL_MEMORY_)
-        return NULL;
+    const npuprof_unit_ *const more = unit + 1;
+    const uint64_t at = npuprof_chunk_ticks_from_(w->walk.cursor[0].base, unit->w0);
+    const int64_t ns = npuprof_image_trace_ns_(&w->image, at);
+    if (behind != more + 1 || npuprof_unit_load_id_(more) != NPUPROF_CONTROL_MEMORY_) return NULL;
     if (moment->key != cached->key + NPUPROF_JSON_DERIVED_) return NULL;
     if (facts->key != moment->key + NPUPROF_JSON_DERIVED_) return NULL;
-    npuprof_walk_plain_event_(&w->walk, r);
-    const int64_t change = npuprof_cursor_change_(unit->w0 >> NPUPROF_ID_BITS_);
-    const uint64_t bytes[2] = { r->end, unit->w1 };
+    npuprof_walk_plain_event_(&w->walk, at);
+    const int64_t change = npuprof_cursor_change_(more->w0 >> NPUPROF_ID_BITS_);
+    const uint64_t bytes[2] = { unit->w1, more->w1 };
     p = npuprof_json_put_pool_(w, npuprof_span_text_copy_(p, cached), ns, change, bytes);
     *p = '}';
-    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p + 1, moment), ns);
+    p = npuprof_json_put_stamp_(w, npuprof_span_text_copy_(p + 1, moment), ns);
     p = npuprof_json_put_change_(npuprof_span_text_copy_(p, facts), change);
     return npuprof_json_put_word_(p, "}}");
 }
 
-/* The same for a record that is no span. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
-                                                        const npuprof_span_text_ *cached,
-                                                        const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+/* The same for a record that is no span. Why not of npuprof_plain_: the loop would keep it in memory. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
+                                                                    const npuprof_span_text_ *cached,
+                                                                    const npuprof_unit_ *unit,
+                                                                    const npuprof_unit_ *behind)
 {
     const uint32_t use = (uint32_t)cached->key & 0xFF;
-    if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, c, r);
-    if (r->args != c->at + 1 || !(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
-    if (use == NPUPROF_KIND_COUNTER_REAL && (r->end >> 52 & 0x7FF) == 0x7FF) return NULL;
-    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
-                              npuprof_image_trace_ns_(&w->image, r->start));
-    if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
-    if (r->args != r->behind && !(p = npuprof_json_put_args_(w, p, r->args, r->behind, NULL))) return NULL;
+    const uint64_t value = unit->w1;
+    if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, unit, behind);
+    if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
+    if (use == NPUPROF_KIND_COUNTER_REAL && (value >> 52 & 0x7FF) == 0x7FF) return NULL;
+    const uint64_t at = npuprof_chunk_ticks_from_(w->walk.cursor[0].base, unit->w0);
+    const int64_t ns = npuprof_image_trace_ns_(&w->image, at);
+    p = npuprof_json_put_stamp_(w, npuprof_span_text_copy_(p, cached), ns);
+    if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, value);
+    if (behind != unit + 1 && !(p = npuprof_json_put_args_(w, p, unit + 1, behind, NULL))) return NULL;
     return npuprof_json_put_word_(p, "}");
 }
 
@@ -21222,31 +21263,26 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ r;
     char *at = w->out.bytes + w->out.used, *next;
-    const char *last = w->out.bytes + w->out.capacity - NPUPROF_JSON_ROOM_;
-    while (npuprof_cursor_peek_plain_(&c, &r)) {
+    const char *const last = w->out.bytes + w->out.capacity - NPUPROF_JSON_ROOM_;
+    for (; npuprof_cursor_peek_plain_(&c, &r); at = next, c.at = r.behind) {
         const uint64_t key = tid | r.site << 8;
         npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         const uint64_t use = cached->key ^ key;        /* below 32 if the site was met */
-        const bool is_span = use < 32 && NPUPROF_JSON_SPANS_ >> use & 1;
         if (NPUPROF_UNLIKELY_(at > last)) {
             npuprof_out_take_(&w->out, at);
             at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
         }
-        if (NPUPROF_LIKELY_(is_span && r.args == c.at + 1)) {
-            next = npuprof_json_put_span_(w, at, cached, use == NPUPROF_SPAN_TEXT_RESULTS_, &c, &r);
+        if (NPUPROF_LIKELY_(use == NPUPROF_KIND_SPAN) || use == NPUPROF_SPAN_TEXT_RESULTS_) {
+            next = npuprof_json_put_span_(w, at, cached, use, &c, &r);
+            if (walk && next)
+                npuprof_walk_plain_(&w->walk, r.start, r.end,
+                                    npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         } else if (use < 32 && !(NPUPROF_JSON_ELSEWHERE_ >> use & 1)) {
-            const npuprof_plain_walk_ here = c;        /* Why copies: else the loop keeps its own in memory */
-            const npuprof_plain_ record = r;
-            next = npuprof_json_put_record_(w, at, cached, &here, &record);
+            next = npuprof_json_put_record_(w, at, cached, c.at, r.behind);
         } else {
             next = use < 32 || npuprof_json_skips_(w, cached, r.site) ? at : NULL;
         }
         if (NPUPROF_UNLIKELY_(!next)) break;
-        if (walk && is_span)
-            npuprof_walk_plain_(&w->walk, r.start, r.end,
-                                npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
-        at = next;
-        c.at = r.behind;
     }
     npuprof_out_take_(&w->out, at);
     npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
@@ -21321,25 +21357,26 @@ NPUPROF_OWN_ static uint64_t npuprof_json_key_(const npuprof_scene_event_ *e)
     return e->ev->site ? npuprof_span_text_key_((uint32_t)e->track, e->ev->site, use) : 0;
 }
 
-/* A key of arguments, with its colon. */
+/* A key of arguments, with its colon. Cached, it has a comma before it. */
 NPUPROF_OWN_ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
 {
     npuprof_work_key_ *const cached = &w->key_text[id % NPUPROF_KEY_TEXTS_];
     npuprof_out_ *const o = &w->out;
     if (cached->id == id) {
-        npuprof_out_put_(o, cached->text, cached->length);
+        npuprof_out_put_(o, cached->text + 1, cached->length - 1);
         return;
     }
     const uint64_t flushes = o->flushes;
     const size_t used = o->used;
     npuprof_out_text_(o, &w->image, id, true);
     npuprof_out_put_(o, ":", 1);
-    const size_t length = o->used - used;
+    const size_t length = o->used - used + 1;
     if (o->flushes != flushes || length > sizeof cached->text) return;
     cached->id = id;
     cached->mark = id % NPUPROF_KEY_TEXTS_;
     cached->length = (uint32_t)length;
-    memcpy(cached->text, o->bytes + used, length);
+    cached->text[0] = ',';
+    memcpy(cached->text + 1, o->bytes + used, length - 1);
     for (const npuprof_work_key_ *k = w->key_text; k < w->key_text + NPUPROF_KEY_TEXTS_; k++)
         if (k != cached && k->length == length && memcmp(k->text, cached->text, length) == 0)
             cached->mark = k->mark;
@@ -21398,7 +21435,7 @@ NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
-    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
+    npuprof_out_take_(&w->out, npuprof_json_put_stamp_(w, p, e->start));
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
 }
@@ -21414,7 +21451,7 @@ NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
-    char *const end = npuprof_json_put_counter_(npuprof_digits_stamp_(&w->stamps, p, e->start), kind, bits);
+    char *const end = npuprof_json_put_counter_(npuprof_json_put_stamp_(w, p, e->start), kind, bits);
     npuprof_out_take_(&w->out, end);
     npuprof_emit_end_(&w->out, "}");
 }
@@ -21460,7 +21497,7 @@ NPUPROF_OWN_ static void npuprof_json_put_arrow_(npuprof_work_ *w, bool submit, 
         p = npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
                                                           NPUPROF_JSON_ARROWS_), &half,
                                 npuprof_json_spell_arrow_);
-        p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(npuprof_digits_uint_(p, w->arrows),
+        p = npuprof_json_put_stamp_(w, npuprof_json_put_word_(npuprof_digits_uint_(p, w->arrows),
                                                                      ",\"ts\":"), ns[end]);
         *p++ = '}';
         npuprof_out_take_(&w->out, p);
@@ -21486,7 +21523,7 @@ NPUPROF_OWN_ static void npuprof_json_spell_span_(npuprof_work_ *w, const npupro
 /* Writes its two times to p, behind its text. Returns the end. */
 NPUPROF_OWN_ static char *npuprof_json_put_times_(npuprof_work_ *w, char *p, int64_t start, int64_t end)
 {
-    p = npuprof_json_put_word_(npuprof_digits_stamp_(&w->stamps, p, start), ",\"dur\":");
+    p = npuprof_json_put_word_(npuprof_json_put_stamp_(w, p, start), ",\"dur\":");
     return npuprof_digits_milli_(p, end - start);
 }
 
@@ -22277,9 +22314,10 @@ NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-        npuprof_args_walk_ args = { &w->image, p.args, p.behind, 0, 0, 0, 0 };
-        if (cached->key != key || p.args != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
-        if (p.args != p.behind && npuprof_csv_find_(w, &args, found)) break;
+        npuprof_args_walk_ args = { &w->image, c.at + 1, p.behind, 0, 0, 0, 0 };
+        if (cached->key != key || !npuprof_cursor_plain_ended_(&c, &p)) break;
+        if (args.u != p.behind && (npuprof_unit_load_id_(args.u) != NPUPROF_CONTROL_ARG_ ||
+                                   npuprof_csv_find_(w, &args, found))) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
         npuprof_walk_plain_(&w->walk, p.start, p.end, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);

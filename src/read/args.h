@@ -76,13 +76,26 @@ NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
     return false;
 }
 
+NPUPROF_HOT_ static inline uint32_t npuprof_args_key_(uint64_t w0)
+{
+    return (uint32_t)(w0 >> (NPUPROF_ID_BITS_ + 4)) & 0x0FFFFFFFu;
+}
+
+/* Is the argument at a unit an integer that is not negative, of this one unit? */
+NPUPROF_HOT_ static inline bool npuprof_args_is_count_(const npuprof_unit_ *u)
+{
+    const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32), type = (uint64_t)15 << NPUPROF_ID_BITS_;
+    const uint64_t form = (u->w0 & (length | type)) >> NPUPROF_ID_BITS_;
+    return form - NPUPROF_ARG_INT <= NPUPROF_ARG_UINT - NPUPROF_ARG_INT && !(u->w1 >> 63);
+}
+
 /* The argument at a unit. Returns the end of its units. */
 NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_args_decode_(const npuprof_unit_ *u,
                                                                      npuprof_value_ *v)
 {
     const uint64_t w0 = u->w0, payload = w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
-    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
+    v->key = npuprof_args_key_(w0);
     v->length = (size_t)(payload >> 32);
     v->bits = u->w1;
     v->text = (const uint8_t *)u + 8;      /* the first 8 bytes are in this unit, the others behind it */

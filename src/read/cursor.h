@@ -34,7 +34,7 @@ typedef struct npuprof_cursor_ {
 typedef struct npuprof_plain_ {
     uint64_t start, end;                   /* end: of an event, its value */
     uint32_t site;
-    const npuprof_unit_ *args, *behind;    /* the arguments begin and end there */
+    const npuprof_unit_ *behind;           /* its end, and that of its arguments */
 } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
@@ -174,15 +174,13 @@ NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const 
                                                                           const npuprof_unit_ *end)
 {
     const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32);
-    while (u < end) {
+    for (; u < end; u++) {
         const uint64_t w0 = npuprof_unit_load_w0_(u);
-        if ((w0 & (length | NPUPROF_ID_MASK_)) == NPUPROF_CONTROL_ARG_) {
-            u++;
-            continue;
-        }
+        if ((w0 & (length | NPUPROF_ID_MASK_)) == NPUPROF_CONTROL_ARG_) continue;
+        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_) break;
         const uint64_t more = npuprof_cursor_arg_more_(w0);
-        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_ARG_ || more >= (uint64_t)(end - u)) break;
-        u += 1 + more;
+        if (more >= (uint64_t)(end - u)) break;
+        u += more;
     }
     return u;
 }
@@ -294,7 +292,7 @@ NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(cons
 {
     npuprof_plain_walk_ p = { NULL, NULL, c->base, c->clear_ticks, c->last_ticks };
     const uint32_t passed = c->unit - c->plain_begin;
-    if (passed < c->plain_count) {
+    if (passed < c->plain_count && p.clear_ticks <= p.last_ticks) {
         p.at = c->units + c->unit;
         p.end = p.at + (c->plain_count - passed);
     }
@@ -307,14 +305,24 @@ NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, c
     if (p->at) c->unit = (uint32_t)(p->at - c->units);
 }
 
+/* Does a unit with this id begin a record? */
+NPUPROF_HOT_ static inline bool npuprof_cursor_begins_record_(uint32_t id)
+{
+    return id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_RESULT_;
+}
+
 /* The end of the arguments that begin at u, if another record follows them at once; else NULL. */
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ const npuprof_unit_ *
 npuprof_cursor_behind_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
     u = npuprof_cursor_skip_args_(u, end);
-    if (u >= end) return NULL;
-    const uint32_t next = npuprof_unit_load_id_(u);
-    return next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_ ? NULL : u;
+    return u < end && npuprof_cursor_begins_record_(npuprof_unit_load_id_(u)) ? u : NULL;
+}
+
+/* Is it the id of the unit that a plain record may have behind its head? */
+NPUPROF_HOT_ static inline bool npuprof_cursor_has_more_(uint32_t id)
+{
+    return id == NPUPROF_CONTROL_FINISHED_ || id == NPUPROF_CONTROL_MEMORY_;
 }
 
 /* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
@@ -328,16 +336,15 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    p->args = p->behind = u + 1;
+    p->behind = u + 1;
     const uint32_t next = npuprof_unit_load_id_(u + 1);
-    if (NPUPROF_UNLIKELY_(next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_)) {
-        if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
-        p->args += next == NPUPROF_CONTROL_FINISHED_ || next == NPUPROF_CONTROL_MEMORY_;
-        p->behind = npuprof_cursor_behind_args_(p->args, c->end);
+    if (NPUPROF_UNLIKELY_(!npuprof_cursor_begins_record_(next))) {
+        if (!npuprof_cursor_begins_record_(p->site)) return false;
+        p->behind = npuprof_cursor_behind_args_(u + 1 + npuprof_cursor_has_more_(next), c->end);
         if (!p->behind) return false;
     }
     p->start = npuprof_chunk_ticks_from_(c->base, w0);
-    return p->start >= c->clear_ticks && p->start <= c->last_ticks;
+    return p->start - c->clear_ticks <= c->last_ticks - c->clear_ticks;     /* not before, not behind */
 }
 
 /* Has the span ended, before what is shown ends? */

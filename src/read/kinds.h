@@ -50,7 +50,8 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_fill_plain_(const npuprof_cursor_
     const npuprof_cursor_ *const c = &k->cursor;
     const npuprof_unit_ *const more = walk->at + 1;
     const uint64_t w0 = npuprof_unit_load_w0_(more);
-    const bool finished = ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_FINISHED_;
+    const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    const bool finished = id == NPUPROF_CONTROL_FINISHED_;
     ev->kind = k->met[p->site % 256].use & 0xFF;
     if (finished != (ev->kind == NPUPROF_KIND_FINISHED)) return false;
     ev->site = p->site;
@@ -60,7 +61,7 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_fill_plain_(const npuprof_cursor_
     ev->track = (uint32_t)(w0 >> NPUPROF_ID_BITS_);
     ev->second = npuprof_unit_load_w1_(more);
     ev->has_link = false;
-    ev->args = p->args;
+    ev->args = more + (p->behind != more && npuprof_cursor_has_more_(id));
     ev->args_end = p->behind;
     ev->position = npuprof_cursor_plain_position_(c, walk);
     const uint64_t before = (uint64_t)(c->chunk - 1) * c->image->units;
@@ -82,6 +83,7 @@ NPUPROF_HOT_ static inline void npuprof_cursor_note_site_(npuprof_cursor_kinds_ 
 NPUPROF_HOT_ static bool npuprof_cursor_plain_of_kinds_(npuprof_cursor_kinds_ *k, npuprof_event_ *ev)
 {
     const uint64_t first = k->cursor.image->h->first.ticks;
+    const uint32_t kinds = k->kinds;
     npuprof_extent_ x = k->passed;
     npuprof_plain_walk_ c = k->plain;
     npuprof_plain_ p;
@@ -90,7 +92,7 @@ NPUPROF_HOT_ static bool npuprof_cursor_plain_of_kinds_(npuprof_cursor_kinds_ *k
         const bool nests = NPUPROF_KINDS_THAT_NEST_ >> kind & 1;
         if (use >> 8 == p.site) {
             if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
-            if (k->kinds >> kind & 1) {
+            if (kinds >> kind & 1) {
                 if (!npuprof_cursor_fill_plain_(k, &c, &p, ev)) break;
                 k->passed = x;
                 k->plain.at = p.behind;

@@ -90,9 +90,9 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ void npuprof_walk_plain_(npuprof_walk_ *w,
 }
 
 /* The same for an event that is no span. What else the walk knows of it stays unknown. */
-NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_HOT_ static inline void npuprof_walk_plain_event_(npuprof_walk_ *w, uint64_t at)
 {
-    npuprof_walk_leave_(w, p->start, false);
+    npuprof_walk_leave_(w, at, false);
     w->warm_up = w->depth && w->warm[w->depth - 1];
 }
 

@@ -198,9 +198,10 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-        npuprof_args_walk_ args = { &w->image, p.args, p.behind, 0, 0, 0, 0 };
-        if (cached->key != key || p.args != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
-        if (p.args != p.behind && npuprof_csv_find_(w, &args, found)) break;
+        npuprof_args_walk_ args = { &w->image, c.at + 1, p.behind, 0, 0, 0, 0 };
+        if (cached->key != key || !npuprof_cursor_plain_ended_(&c, &p)) break;
+        if (args.u != p.behind && (npuprof_unit_load_id_(args.u) != NPUPROF_CONTROL_ARG_ ||
+                                   npuprof_csv_find_(w, &args, found))) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
         npuprof_walk_plain_(&w->walk, p.start, p.end, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);

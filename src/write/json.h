@@ -85,25 +85,26 @@ static uint64_t npuprof_json_key_(const npuprof_scene_event_ *e)
     return e->ev->site ? npuprof_span_text_key_((uint32_t)e->track, e->ev->site, use) : 0;
 }
 
-/* A key of arguments, with its colon. */
+/* A key of arguments, with its colon. Cached, it has a comma before it. */
 static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
 {
     npuprof_work_key_ *const cached = &w->key_text[id % NPUPROF_KEY_TEXTS_];
     npuprof_out_ *const o = &w->out;
     if (cached->id == id) {
-        npuprof_out_put_(o, cached->text, cached->length);
+        npuprof_out_put_(o, cached->text + 1, cached->length - 1);
         return;
     }
     const uint64_t flushes = o->flushes;
     const size_t used = o->used;
     npuprof_out_text_(o, &w->image, id, true);
     npuprof_out_put_(o, ":", 1);
-    const size_t length = o->used - used;
+    const size_t length = o->used - used + 1;
     if (o->flushes != flushes || length > sizeof cached->text) return;
     cached->id = id;
     cached->mark = id % NPUPROF_KEY_TEXTS_;
     cached->length = (uint32_t)length;
-    memcpy(cached->text, o->bytes + used, length);
+    cached->text[0] = ',';
+    memcpy(cached->text + 1, o->bytes + used, length - 1);
     for (const npuprof_work_key_ *k = w->key_text; k < w->key_text + NPUPROF_KEY_TEXTS_; k++)
         if (k != cached && k->length == length && memcmp(k->text, cached->text, length) == 0)
             cached->mark = k->mark;
@@ -162,7 +163,7 @@ static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ 
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
-    npuprof_out_take_(&w->out, npuprof_digits_stamp_(&w->stamps, p, e->start));
+    npuprof_out_take_(&w->out, npuprof_json_put_stamp_(w, p, e->start));
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
 }
@@ -178,7 +179,7 @@ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ 
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     char *const p = npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
-    char *const end = npuprof_json_put_counter_(npuprof_digits_stamp_(&w->stamps, p, e->start), kind, bits);
+    char *const end = npuprof_json_put_counter_(npuprof_json_put_stamp_(w, p, e->start), kind, bits);
     npuprof_out_take_(&w->out, end);
     npuprof_emit_end_(&w->out, "}");
 }
@@ -224,7 +225,7 @@ static void npuprof_json_put_arrow_(npuprof_work_ *w, bool submit, const uint64_
         p = npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
                                                           NPUPROF_JSON_ARROWS_), &half,
                                 npuprof_json_spell_arrow_);
-        p = npuprof_digits_stamp_(&w->stamps, npuprof_json_put_word_(npuprof_digits_uint_(p, w->arrows),
+        p = npuprof_json_put_stamp_(w, npuprof_json_put_word_(npuprof_digits_uint_(p, w->arrows),
                                                                      ",\"ts\":"), ns[end]);
         *p++ = '}';
         npuprof_out_take_(&w->out, p);
@@ -250,7 +251,7 @@ static void npuprof_json_spell_span_(npuprof_work_ *w, const npuprof_scene_event
 /* Writes its two times to p, behind its text. Returns the end. */
 static char *npuprof_json_put_times_(npuprof_work_ *w, char *p, int64_t start, int64_t end)
 {
-    p = npuprof_json_put_word_(npuprof_digits_stamp_(&w->stamps, p, start), ",\"dur\":");
+    p = npuprof_json_put_word_(npuprof_json_put_stamp_(w, p, start), ",\"dur\":");
     return npuprof_digits_milli_(p, end - start);
 }
 

@@ -25,7 +25,7 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
-/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table. mark: below
+/* A key of arguments as JSON, with a comma, its quotes and the colon. id: in the image's table. mark: below
    NPUPROF_KEY_TEXTS_, and the same for keys of the same text; of the CSV, the key's column. */
 enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
 typedef struct npuprof_work_key_ {

@@ -40,7 +40,9 @@ NPUPROF_HOT_ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
     while (npuprof_cursor_peek_plain_(&c, &span)) {
         const uint64_t key = npuprof_span_text_key_(1, span.site, NPUPROF_KIND_SPAN);
         const npuprof_pftrace_plain_ *const plain = &p->plain[((uint32_t)key >> 8) % 256];
-        if (plain->key != key || span.args != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &span)) break;
+        const npuprof_unit_ *const args = c.at + 1;
+        if (plain->key != key || !npuprof_cursor_plain_ended_(&c, &span)) break;
+        if (args != span.behind && npuprof_unit_load_id_(args) != NPUPROF_CONTROL_ARG_) break;
         const int64_t start = npuprof_image_trace_ns_(s->image, span.start);
         const int64_t end = npuprof_image_trace_ns_(s->image, span.end);
         npuprof_scene_close_(s, 0, start);
@@ -48,10 +50,10 @@ NPUPROF_HOT_ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
         s->lanes->nodes[s->lanes->top[0]].mark = 0;
         if (walk)
             npuprof_walk_plain_(w, span.start, span.end, npuprof_cursor_plain_position_(&w->cursor[0], &c));
-        if (span.args == span.behind) {
+        if (args == span.behind) {
             npuprof_pftrace_send_short_(p, s->lanes->track[0], start, plain->bytes, plain->length);
         } else {
-            ev.args = span.args;
+            ev.args = args;
             ev.args_end = span.behind;
             npuprof_pftrace_begin_(p);
             npuprof_proto_raw_(&p->event, plain->bytes, plain->length);
