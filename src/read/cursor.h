@@ -170,8 +170,8 @@ NPUPROF_HOT_ static inline uint64_t npuprof_cursor_arg_more_(uint64_t w0)
 
 /* The end of the arguments that begin at u. Why numbers first: most are, and one takes one unit, whose text
    has no length. */
-NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
-                                                                          const npuprof_unit_ *end)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ const npuprof_unit_ *
+npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
     const uint64_t length = UINT64_MAX << (NPUPROF_ID_BITS_ + 32);
     for (; u < end; u++) {
@@ -288,7 +288,8 @@ typedef struct npuprof_plain_walk_ {
     uint64_t base, clear_ticks, last_ticks;
 } npuprof_plain_walk_;
 
-NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(const npuprof_cursor_ *c)
+NPUPROF_HOT_ static inline npuprof_plain_walk_
+npuprof_cursor_begin_plains_(const npuprof_cursor_ *c)
 {
     npuprof_plain_walk_ p = { NULL, NULL, c->base, c->clear_ticks, c->last_ticks };
     const uint32_t passed = c->unit - c->plain_begin;
@@ -309,14 +310,6 @@ NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, c
 NPUPROF_HOT_ static inline bool npuprof_cursor_begins_record_(uint32_t id)
 {
     return id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_RESULT_;
-}
-
-/* The end of the arguments that begin at u, if another record follows them at once; else NULL. */
-NPUPROF_HOT_ static NPUPROF_NOINLINE_ const npuprof_unit_ *
-npuprof_cursor_behind_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
-{
-    u = npuprof_cursor_skip_args_(u, end);
-    return u < end && npuprof_cursor_begins_record_(npuprof_unit_load_id_(u)) ? u : NULL;
 }
 
 /* Is it the id of the unit that a plain record may have behind its head? */
@@ -340,8 +333,9 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     const uint32_t next = npuprof_unit_load_id_(u + 1);
     if (NPUPROF_UNLIKELY_(!npuprof_cursor_begins_record_(next))) {
         if (!npuprof_cursor_begins_record_(p->site)) return false;
-        p->behind = npuprof_cursor_behind_args_(u + 1 + npuprof_cursor_has_more_(next), c->end);
-        if (!p->behind) return false;
+        p->behind = npuprof_cursor_skip_args_(u + 1 + npuprof_cursor_has_more_(next), c->end);
+        if (p->behind >= c->end) return false;
+        if (!npuprof_cursor_begins_record_(npuprof_unit_load_id_(p->behind))) return false;
     }
     p->start = npuprof_chunk_ticks_from_(c->base, w0);
     return p->start - c->clear_ticks <= c->last_ticks - c->clear_ticks;     /* not before, not behind */

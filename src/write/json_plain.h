@@ -34,7 +34,7 @@ enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 }
 #define npuprof_json_put_word_(p, word) ((char *)memcpy(p, word, sizeof(word)) + sizeof(word) - 1)
 
 /* Why not inlined: but for spans a call costs little. */
-static NPUPROF_NOINLINE_ char *npuprof_json_put_stamp_(npuprof_work_ *w, char *p, int64_t ns)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_stamp_(npuprof_work_ *w, char *p, int64_t ns)
 {
     return npuprof_digits_stamp_(&w->stamps, p, ns);
 }
@@ -104,7 +104,7 @@ static char *npuprof_json_put_big_(char *p, uint64_t v)
 }
 
 /* The value of a counter, which is finite. */
-static NPUPROF_NOINLINE_ char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
 {
     p = npuprof_json_put_word_(p, ",\"args\":{\"value\":");
     if (kind == NPUPROF_KIND_COUNTER_INT) p = npuprof_digits_int_(p, (int64_t)bits);
@@ -236,7 +236,8 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s
         const uint64_t use = cached->key ^ key;        /* below 32 if the site was met */
         if (NPUPROF_UNLIKELY_(at > last)) {
             npuprof_out_take_(&w->out, at);
-            at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
+            npuprof_out_make_room_(&w->out);
+            at = w->out.bytes + w->out.used;
         }
         if (NPUPROF_LIKELY_(use == NPUPROF_KIND_SPAN) || use == NPUPROF_SPAN_TEXT_RESULTS_) {
             next = npuprof_json_put_span_(w, at, cached, use, &c, &r);

