@@ -145,19 +145,21 @@ static uint32_t npuprof_pftrace_put_ties_(npuprof_pftrace_ *p, uint64_t position
     return i < p->tie_end && ties[i].position == position ? (uint32_t)i + 1 : 0;
 }
 
-/* Sends the end of a span. tie: what npuprof_pftrace_put_ties_() returned. */
-static void npuprof_pftrace_send_end_(npuprof_pftrace_ *p, uint64_t track, int64_t ns,
-                                      uint32_t tie)
+/* Sends the end of a span at which arrows end. tie: what npuprof_pftrace_put_ties_() returned. */
+static void npuprof_pftrace_send_tied_end_(npuprof_pftrace_ *p, uint64_t track, int64_t ns, uint32_t tie)
 {
-    static const uint8_t end[NPUPROF_PFTRACE_SHORT_] = { NPUPROF_PFTRACE_TYPE_ << 3, NPUPROF_PFTRACE_END_ };
-    if (!tie) {
-        npuprof_pftrace_send_short_(p, track, ns, end, 2);
-        return;
-    }
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_END_);
     const npuprof_pftrace_tie_ *const ties = npuprof_pftrace_tie_at_(p, 0);
     const uint64_t position = ties[tie - 1].position;
     for (size_t i = tie - 1; i < p->tie_end && ties[i].position == position; i++)
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_, ties[i].id);
     npuprof_pftrace_send_(p, track, ns);
+}
+
+/* Sends the end of a span. tie: the same, 0 if none does. */
+static inline void npuprof_pftrace_send_end_(npuprof_pftrace_ *p, uint64_t track, int64_t ns, uint32_t tie)
+{
+    static const uint8_t end[NPUPROF_PFTRACE_SHORT_] = { NPUPROF_PFTRACE_TYPE_ << 3, NPUPROF_PFTRACE_END_ };
+    if (tie) npuprof_pftrace_send_tied_end_(p, track, ns, tie);
+    else npuprof_pftrace_send_short_(p, track, ns, end, 2);
 }

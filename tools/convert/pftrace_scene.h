@@ -23,6 +23,16 @@ static void npuprof_pftrace_cache_plain_(npuprof_pftrace_ *p, uint64_t key)
     memcpy(plain->bytes, p->event.bytes, p->event.used);
 }
 
+/* npuprof_scene_close_() of the thread's first lane. Why again: its calls take as long as the packets. */
+static inline void npuprof_pftrace_close_(npuprof_pftrace_ *p, npuprof_lane_set_ *l, int64_t until)
+{
+    const npuprof_lane_node_ *node;
+    while ((node = &l->nodes[l->top[0]])->end <= until) {
+        npuprof_pftrace_send_end_(p, l->track[0], node->end, node->mark);
+        npuprof_lane_drop_(l, 0);
+    }
+}
+
 NPUPROF_HOT_ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
 {
     npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
@@ -45,7 +55,7 @@ NPUPROF_HOT_ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
         if (args != span.behind && npuprof_unit_load_id_(args) != NPUPROF_CONTROL_ARG_) break;
         const int64_t start = npuprof_image_trace_ns_(s->image, span.start);
         const int64_t end = npuprof_image_trace_ns_(s->image, span.end);
-        npuprof_scene_close_(s, 0, start);
+        npuprof_pftrace_close_(p, s->lanes, start);
         if (!npuprof_lane_nest_(s->lanes, 0, start, end)) break;
         s->lanes->nodes[s->lanes->top[0]].mark = 0;
         if (walk)
