@@ -9,10 +9,11 @@
    limit. Exit code 1: unstable, run again on a quiet machine; 2: it could not run.
 
    The trace is the same at every run: two threads, sixteen call sites without category, spans nested three
-   deep, on a clock of its own. Yardsticks: `write` is write(2) of the same bytes to the same place, in pieces
-   of 256 KiB (of an image: at once); `snprintf` is the same fields, taken as integers from an array, through
-   snprintf into a buffer of 256 KiB that goes into the same place. An image is compared with write(2) and
-   read(2) of the raw units, 16 bytes a span: so much it took before its units were coded. */
+   deep, on a clock of its own; the last rows are of one with an integer in each span. Yardsticks: `write` is
+   write(2) of the same bytes to the same place, in pieces of 256 KiB (of an image: at once); `snprintf` is
+   the same fields, taken as integers from an array, through snprintf into a buffer of 256 KiB that goes into
+   the same place. An image is compared with write(2) and read(2) of the raw units, 16 bytes a span and 16
+   more for its integer: so much it took before its units were coded. */
 #include "bench.h"
 static __thread uint64_t clock_ns = 1000000000;
 static inline uint64_t my_clock(void) { return clock_ns; }
@@ -49,31 +50,53 @@ static uint64_t some(uint64_t least, uint64_t more)
 }
 
 /* One of sixteen layers: a span around two of the sites' that are its operators. */
-#define LAYER(outer, first, second)                                         \
+#define LAYER(SPAN, outer, first, second)                                   \
     {                                                                       \
-        PROF_SCOPE(outer);                                                  \
+        SPAN(outer);                                                        \
         clock_ns += some(50, 400);                                          \
-        { PROF_SCOPE(first); clock_ns += some(300, 3000); }                 \
-        { PROF_SCOPE(second); clock_ns += some(1000, 40000); }              \
+        { SPAN(first); clock_ns += some(300, 3000); }                       \
+        { SPAN(second); clock_ns += some(1000, 40000); }                    \
         clock_ns += some(50, 400);                                          \
     }
+#define RUN(SPAN)                                                           \
+    {                                                                       \
+        SPAN("Inference");                                                  \
+        LAYER(SPAN, "stem", "pad", "conv1")                                 \
+        LAYER(SPAN, "block1", "reorder", "conv2")                           \
+        LAYER(SPAN, "block2", "quantize", "conv3")                          \
+        LAYER(SPAN, "attention", "softmax", "matmul")                       \
+        LAYER(SPAN, "head", "pool", "dense")                                \
+        clock_ns += some(100, 5000);                                        \
+    }
+#define WITH_INTEGER(name) PROF_SCOPE_ARGS("", name, PROF_ARGS(PROF_INT("bytes", (int64_t)some(0, 1000000))))
 enum { SPANS_OF_RUN = 16 };
-static void one_run(void)
-{
-    PROF_SCOPE("Inference");
-    LAYER("stem", "pad", "conv1")
-    LAYER("block1", "reorder", "conv2")
-    LAYER("block2", "quantize", "conv3")
-    LAYER("attention", "softmax", "matmul")
-    LAYER("head", "pool", "dense")
-    clock_ns += some(100, 5000);
-}
+static bool with_integers;
+static void plain_run(void) { RUN(PROF_SCOPE) }
+static void integer_run(void) { RUN(WITH_INTEGER) }
 
 static void *record(void *count)
 {
     clock_ns = 1000000000;
-    for (size_t i = 0; i < *(size_t *)count; i++) one_run();
+    for (size_t i = 0; i < *(size_t *)count; i++) {
+        if (with_integers) integer_run();
+        else plain_run();
+    }
     return NULL;
+}
+
+/* Why one thread after the other: the trace is then the same each time. They have slots of their own all the
+   same. */
+static void record_all(void)
+{
+    size_t runs = (spans + 2 * SPANS_OF_RUN - 1) / (2 * SPANS_OF_RUN);
+    spans = runs * 2 * SPANS_OF_RUN;
+    npuprof_start(1);
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, record, &runs)) stop("no thread");
+        pthread_join(thread, NULL);
+    }
+    npuprof_stop();
 }
 
 /* ---- Where bytes go */
@@ -267,7 +290,7 @@ int main(int argc, char **argv)
 
     npuprof_desc desc;
     memset(&desc, 0, sizeof desc);
-    desc.arena_bytes = spans * 20 + 4 * 1024 * 1024;
+    desc.arena_bytes = spans * 36 + 4 * 1024 * 1024;
     desc.arena = malloc(desc.arena_bytes);
     file.room = spans * 160 + 1024 * 1024;
     file.bytes = (char *)malloc(file.room);
@@ -275,17 +298,7 @@ int main(int argc, char **argv)
     if (!desc.arena || !file.bytes || !fields) stop("no memory");
     memset(desc.arena, 1, desc.arena_bytes);
     check(npuprof_init(&desc));
-    npuprof_start(1);
-    pthread_t thread[2];
-    size_t runs = (spans + 2 * SPANS_OF_RUN - 1) / (2 * SPANS_OF_RUN);
-    spans = runs * 2 * SPANS_OF_RUN;
-    for (int i = 0; i < 2; i++) {
-        if (pthread_create(&thread[i], NULL, record, &runs)) stop("no thread");
-        pthread_join(thread[i], NULL);
-        /* Why one after the other: the trace is then the same each time. They have slots of their own all the
-           same. */
-    }
-    npuprof_stop();
+    record_all();
     null_fd = open("/dev/null", O_WRONLY);
     snprintf(other, sizeof other, "%s/npuprof-bench-%d.other", directory, (int)getpid());
 
@@ -316,7 +329,15 @@ int main(int argc, char **argv)
     write_at_once();
     snprintf(raw, sizeof raw, "%s.raw", other);
     if (rename(other, raw)) stop("cannot write to the directory");
-    measure("image: load / read of raw units", 2.0, load, read_raw);
+    measure("image: load / read of raw units", 2.2, load, read_raw);
+    npuprof_clear();
+    with_integers = true;
+    record_all();
+    file.count = 2 * spans * sizeof(npuprof_unit_);
+    measure("image of integers: file / write of raw units", 1.4, dump, write_at_once);
+    write_at_once();
+    if (rename(other, raw)) stop("cannot write to the directory");
+    measure("image of integers: load / read of raw units", 4.0, load, read_raw);
     unlink(raw);
     unlink(path);
     unlink(other);
