@@ -15467,6 +15467,8 @@ NPUPROF_OWN_ static char *npuprof_digits_long_uint_(char *p, uint64_t v);
 
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_digits_uint_(char *p, uint64_t v)
 {
+    *p = (char)('0' + v);
+    if (v < 10) return p + 1;              /* Why first: flags, indices and states are most of all numbers */
     if (NPUPROF_UNLIKELY_(v >= 100000000)) return npuprof_digits_long_uint_(p, v);
     const uint64_t digits = npuprof_digits_eight_(v);
     const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
@@ -20637,11 +20639,12 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
-/* A key of arguments as JSON, with a comma, its quotes and the colon. id: in the image's table. mark: below
-   NPUPROF_KEY_TEXTS_, and the same for keys of the same text; of the CSV, the key's column. */
-enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
+/* A key of arguments as JSON, with a comma, its quotes and the colon. id: in the image's table. mark: a bit,
+   the same for keys of the same text; of the CSV, the key's column. */
+enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 48 };
 typedef struct npuprof_work_key_ {
-    uint32_t id, mark, length;
+    uint64_t mark;
+    uint32_t id, length;
     char text[NPUPROF_KEY_TEXT_MAX_];
 } npuprof_work_key_;
 
@@ -21094,7 +21097,7 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
 {
     const npuprof_work_key_ *const keys = w->key_text;
     char *const open = npuprof_json_put_word_(p, ",\"args\":");
-    uint64_t seen = 0;                     /* a bit for each mark */
+    uint64_t seen = 0;                     /* marks */
     npuprof_value_ v;
     int64_t room = NPUPROF_JSON_ARGS_;
     if (u < end && npuprof_unit_load_id_(u) != NPUPROF_CONTROL_ARG_) return NULL;
@@ -21104,8 +21107,8 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
         while (u < end) {
             const uint32_t id = npuprof_args_key_(u->w0);
             const npuprof_work_key_ *const key = &keys[id % NPUPROF_KEY_TEXTS_];
-            if (key->id != id || seen >> key->mark & 1) return NULL;
-            seen |= (uint64_t)1 << key->mark;
+            if (key->id != id || seen & key->mark) return NULL;
+            seen |= key->mark;
             memcpy(p, key->text, 16);
             if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
             p += key->length;
@@ -21368,7 +21371,7 @@ NPUPROF_OWN_ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
     const size_t length = o->used - used + 1;
     if (o->flushes != flushes || length > sizeof cached->text) return;
     cached->id = id;
-    cached->mark = id % NPUPROF_KEY_TEXTS_;
+    cached->mark = (uint64_t)1 << id % NPUPROF_KEY_TEXTS_;
     cached->length = (uint32_t)length;
     cached->text[0] = ',';
     memcpy(cached->text + 1, o->bytes + used, length - 1);
@@ -22178,7 +22181,7 @@ NPUPROF_OWN_ static uint32_t npuprof_csv_column_(npuprof_work_ *w, uint32_t key)
         while (n && !npuprof_image_text_is_(&w->image, key, names[n - 1])) n--;
         cached->mark = n;
     }
-    return cached->mark;
+    return (uint32_t)cached->mark;
 }
 
 /* Notes the arguments that have a column. False: none has. */

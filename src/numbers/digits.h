@@ -42,6 +42,8 @@ static char *npuprof_digits_long_uint_(char *p, uint64_t v);
 
 NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_digits_uint_(char *p, uint64_t v)
 {
+    *p = (char)('0' + v);
+    if (v < 10) return p + 1;              /* Why first: flags, indices and states are most of all numbers */
     if (NPUPROF_UNLIKELY_(v >= 100000000)) return npuprof_digits_long_uint_(p, v);
     const uint64_t digits = npuprof_digits_eight_(v);
     const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;

@@ -67,7 +67,7 @@ static uint32_t npuprof_csv_column_(npuprof_work_ *w, uint32_t key)
         while (n && !npuprof_image_text_is_(&w->image, key, names[n - 1])) n--;
         cached->mark = n;
     }
-    return cached->mark;
+    return (uint32_t)cached->mark;
 }
 
 /* Notes the arguments that have a column. False: none has. */

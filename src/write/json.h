@@ -101,7 +101,7 @@ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
     const size_t length = o->used - used + 1;
     if (o->flushes != flushes || length > sizeof cached->text) return;
     cached->id = id;
-    cached->mark = id % NPUPROF_KEY_TEXTS_;
+    cached->mark = (uint64_t)1 << id % NPUPROF_KEY_TEXTS_;
     cached->length = (uint32_t)length;
     cached->text[0] = ',';
     memcpy(cached->text + 1, o->bytes + used, length - 1);

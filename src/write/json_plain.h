@@ -66,7 +66,7 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
 {
     const npuprof_work_key_ *const keys = w->key_text;
     char *const open = npuprof_json_put_word_(p, ",\"args\":");
-    uint64_t seen = 0;                     /* a bit for each mark */
+    uint64_t seen = 0;                     /* marks */
     npuprof_value_ v;
     int64_t room = NPUPROF_JSON_ARGS_;
     if (u < end && npuprof_unit_load_id_(u) != NPUPROF_CONTROL_ARG_) return NULL;
@@ -76,8 +76,8 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_args_(const npuprof
         while (u < end) {
             const uint32_t id = npuprof_args_key_(u->w0);
             const npuprof_work_key_ *const key = &keys[id % NPUPROF_KEY_TEXTS_];
-            if (key->id != id || seen >> key->mark & 1) return NULL;
-            seen |= (uint64_t)1 << key->mark;
+            if (key->id != id || seen & key->mark) return NULL;
+            seen |= key->mark;
             memcpy(p, key->text, 16);
             if (NPUPROF_UNLIKELY_(key->length > 16)) memcpy(p + 16, key->text + 16, sizeof key->text - 16);
             p += key->length;

@@ -25,11 +25,12 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
-/* A key of arguments as JSON, with a comma, its quotes and the colon. id: in the image's table. mark: below
-   NPUPROF_KEY_TEXTS_, and the same for keys of the same text; of the CSV, the key's column. */
-enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
+/* A key of arguments as JSON, with a comma, its quotes and the colon. id: in the image's table. mark: a bit,
+   the same for keys of the same text; of the CSV, the key's column. */
+enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 48 };
 typedef struct npuprof_work_key_ {
-    uint32_t id, mark, length;
+    uint64_t mark;
+    uint32_t id, length;
     char text[NPUPROF_KEY_TEXT_MAX_];
 } npuprof_work_key_;
 
