@@ -9753,7 +9753,8 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_
 
    R14  With keep-oldest a change may be left half done: by a handler that jumps, or an end of the thread.
         Then the slot is busy and its `changes_to` names the chunk. Who ends spans of such a slot goes on
-        with the change first (record/span.h); each step may be done twice. Only then the slot is used again. */
+        with the change first (record/span.h); each step may be done twice. Only then the slot is used
+        again. */
 
 /* What the rooms above hand down, once, before anything records. */
 static struct {

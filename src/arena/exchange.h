@@ -39,7 +39,8 @@
 
    R14  With keep-oldest a change may be left half done: by a handler that jumps, or an end of the thread.
         Then the slot is busy and its `changes_to` names the chunk. Who ends spans of such a slot goes on
-        with the change first (record/span.h); each step may be done twice. Only then the slot is used again. */
+        with the change first (record/span.h); each step may be done twice. Only then the slot is used
+        again. */
 
 /* What the rooms above hand down, once, before anything records. */
 static struct {
