@@ -245,7 +245,7 @@ class Replay:
         if reading is not requests.come:
             return self.base, self.graph
         lags = self.points.lags()
-        reading(self.points, lags)
+        reading(self, lags)
         if self.served_in_order:
             return first_come(self.points, self.graph.threads, lags)
         return self.graph.times(lags), self.graph
@@ -363,7 +363,7 @@ class Replay:
     def _measures(self, changes, reading, fixed, sign, short):
         lags, depth, pes = self.changed(changes, fixed, short)
         if reading:
-            reading(self.points, lags)
+            reading(self, lags)
         graph = self._deep(depth) if depth else self.graph
         if sign:
             self._queues(lags, sign)

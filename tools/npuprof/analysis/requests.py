@@ -40,6 +40,8 @@ SHARE = 50         # gaps of less than one part of so many are no waiting
 MOST = 300         # inferences that are compared
 LEAST = 8
 TICK_MAY_BE_OFF = 0.05             # of the time between two
+# Why two thirds, too: two clocks of which a thread takes each second and third tick look as one.
+MAY_BE = [(n, part) for n in (1, 3) for part in (1, 2)]
 SHORT = 1000       # ns: a shorter stretch waits for nothing
 AT_ONCE = 50_000   # ns: an arrow that ends so soon behind the begin of an inference is why it began
 # base: a thread; begin, end: when it may have waited; periods: ns between two ticks of the clock that it may
@@ -204,8 +206,9 @@ def late(points):
     return found
 
 
-def come(points, lags):
+def come(replay, lags):
     """Makes late threads come as soon as the others, in the lags of a replay."""
+    points = replay.points
     for p, ns in points.late.items():
         own = lags.arrive if points.point[p].kind == ARRIVAL else lags.stretch
         own[p] = max(0, own[p] - ns)
@@ -220,16 +223,17 @@ def readings(replay, effect):
     if points.waited:
         yield hold, effects.TICK if points.waited.keys() == points.ticking.keys() else effects.REQUEST
     if points.ticking:
-        yield partial(ticked, replay, 0), effects.TICK
+        yield partial(ticked, 0), effects.TICK
     if points.ticking and effect.window[0] < 0:
-        yield partial(ticked, replay, 1), effects.TICK
+        yield partial(ticked, 1), effects.TICK
     if points.late:
         yield come, effects.LATE
 
 
-def ticked(replay, is_late, points, lags):
+def ticked(is_late, replay, lags):
     """Makes who waits for a clock take the first tick for which it is ready, in the lags of a replay.
     is_late: one more where it is ready just before it. Who works no longer than it did takes no later one."""
+    points = replay.points
     ready = points.lags()
     ready.__dict__ |= vars(lags) | {"stretch": lags.stretch[:]}
     for p, before in points.waited.items():
@@ -241,8 +245,9 @@ def ticked(replay, is_late, points, lags):
         if a is None:
             continue
         was, works = points.point[p].time - points.point[a].time, times[at[p]] - times[at[a]]
-        new = [next_tick(works, period, is_late) for period in points.ticking[p]]
-        new = max(new) if is_late else min(new)
+        new = max(next_tick(works, period, True) for period in points.ticking[p]) if is_late else \
+            min(next_tick(works, n * period / part, False) for period in points.ticking[p]
+                for n, part in MAY_BE if n * period > part * points.waited[p])
         is_slower = works > was - points.waited[p]
         lags.stretch[p] = ready.stretch[p] + round((max if is_slower else min)(new, was)) - works
 
@@ -252,8 +257,9 @@ def next_tick(ns, period, is_late):
     return ceil(ns / period + (2 * is_late - 1) * TICK_MAY_BE_OFF) * period
 
 
-def hold(points, lags):
+def hold(replay, lags):
     """Makes requests come when they did, in the lags of a replay."""
+    points = replay.points
     for p, before in points.waited.items():
         kind, time, _ = points.point[p]
         # Why: without inferences what comes before a submission is work for it, too.
