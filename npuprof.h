@@ -3025,6 +3025,13 @@ NPUPROF_OWN_ static inline bool npuprof_kind_nests_(uint32_t kind)
     return kind < 32 && (NPUPROF_KINDS_THAT_NEST_ >> kind & 1);
 }
 
+/* The kinds whose value is the bits of a double. */
+#define NPUPROF_KINDS_OF_REALS_ (1u << NPUPROF_KIND_COUNTER_REAL)
+NPUPROF_OWN_ static inline bool npuprof_kind_is_real_(uint32_t kind)
+{
+    return kind < 32 && (NPUPROF_KINDS_OF_REALS_ >> kind & 1);
+}
+
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
@@ -6290,7 +6297,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ int npuprof_fw_phase_of_(npuprof_fw_out_ *
     const bool span = phase == 'X';
     if (span && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
     found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
-    if (kind == NPUPROF_KIND_COUNTER_REAL &&
+    if (npuprof_kind_is_real_(kind) &&
         (!found || !npuprof_fw_is_finite_(npuprof_fw_field_value_(found)))) phase = 'L';
     if (phase != 'e') return phase;
     const uint64_t id = npuprof_fw_field_value_(found);
@@ -19216,7 +19223,7 @@ NPUPROF_OWN_ static void npuprof_scene_instant_(npuprof_scene_ *s, npuprof_scene
 NPUPROF_OWN_ static void npuprof_scene_counter_(npuprof_scene_ *s, npuprof_scene_event_ *e)
 {
     const uint64_t bits = e->ev->value;
-    const bool finite = e->ev->kind != NPUPROF_KIND_COUNTER_REAL || (bits >> 52 & 0x7FF) != 0x7FF;
+    const bool finite = !npuprof_kind_is_real_(e->ev->kind) || (bits >> 52 & 0x7FF) != 0x7FF;
     if (finite) s->output->counter(s, e, e->ev->kind, bits);
     else s->skipped_values++;
 }
@@ -21243,7 +21250,7 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_wor
     const uint64_t value = unit->w1;
     if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, unit, behind);
     if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
-    if (use == NPUPROF_KIND_COUNTER_REAL && (value >> 52 & 0x7FF) == 0x7FF) return NULL;
+    if (npuprof_kind_is_real_(use) && (value >> 52 & 0x7FF) == 0x7FF) return NULL;
     const uint64_t at = npuprof_chunk_ticks_from_(w->walk.cursor[0].base, unit->w0);
     const int64_t ns = npuprof_image_trace_ns_(&w->image, at);
     p = npuprof_json_put_stamp_(w, npuprof_span_text_copy_(p, cached), ns);

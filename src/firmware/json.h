@@ -99,7 +99,7 @@ static NPUPROF_NOINLINE_ int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npup
     const bool span = phase == 'X';
     if (span && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
     found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
-    if (kind == NPUPROF_KIND_COUNTER_REAL &&
+    if (npuprof_kind_is_real_(kind) &&
         (!found || !npuprof_fw_is_finite_(npuprof_fw_field_value_(found)))) phase = 'L';
     if (phase != 'e') return phase;
     const uint64_t id = npuprof_fw_field_value_(found);

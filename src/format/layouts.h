@@ -59,6 +59,13 @@ static inline bool npuprof_kind_nests_(uint32_t kind)
     return kind < 32 && (NPUPROF_KINDS_THAT_NEST_ >> kind & 1);
 }
 
+/* The kinds whose value is the bits of a double. */
+#define NPUPROF_KINDS_OF_REALS_ (1u << NPUPROF_KIND_COUNTER_REAL)
+static inline bool npuprof_kind_is_real_(uint32_t kind)
+{
+    return kind < 32 && (NPUPROF_KINDS_OF_REALS_ >> kind & 1);
+}
+
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */

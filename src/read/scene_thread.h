@@ -84,7 +84,7 @@ static void npuprof_scene_instant_(npuprof_scene_ *s, npuprof_scene_event_ *e)
 static void npuprof_scene_counter_(npuprof_scene_ *s, npuprof_scene_event_ *e)
 {
     const uint64_t bits = e->ev->value;
-    const bool finite = e->ev->kind != NPUPROF_KIND_COUNTER_REAL || (bits >> 52 & 0x7FF) != 0x7FF;
+    const bool finite = !npuprof_kind_is_real_(e->ev->kind) || (bits >> 52 & 0x7FF) != 0x7FF;
     if (finite) s->output->counter(s, e, e->ev->kind, bits);
     else s->skipped_values++;
 }

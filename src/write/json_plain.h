@@ -211,7 +211,7 @@ NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_wor
     const uint64_t value = unit->w1;
     if (use == NPUPROF_KIND_MEMORY) return npuprof_json_put_memory_(w, p, cached, unit, behind);
     if (!(NPUPROF_JSON_VALUES_ >> use & 1)) return NULL;
-    if (use == NPUPROF_KIND_COUNTER_REAL && (value >> 52 & 0x7FF) == 0x7FF) return NULL;
+    if (npuprof_kind_is_real_(use) && (value >> 52 & 0x7FF) == 0x7FF) return NULL;
     const uint64_t at = npuprof_chunk_ticks_from_(w->walk.cursor[0].base, unit->w0);
     const int64_t ns = npuprof_image_trace_ns_(&w->image, at);
     p = npuprof_json_put_stamp_(w, npuprof_span_text_copy_(p, cached), ns);

@@ -110,6 +110,20 @@ class WhereANewThingGoes(unittest.TestCase):
                   "examples/README.md",                        # the guide: how to use what there is
                   "examples/digits/digits.c"}                  # shows everything; not needed
 
+    def test_each_member_has_a_test(self):
+        """What `convert` writes, and a ready rule, where their rows ask for it."""
+        tests = "".join(p.read_text(errors="replace") for p in (TESTS / "tools").rglob("*.py"))
+        for ending in names("tools/npuprof/convert/forms.py", r'Form\("(\.[\w.]+)"'):
+            self.assertIn(ending, tests)
+        model, page = (ROOT / name for name in ("tests/npu/interleaved.c", "examples/devices/README.md"))
+        said = pages.read(page).partition("**3. How entries come.**")[2].partition("**4.")[0]
+        for rule in self.FAMILIES["ready rule"]():
+            # COUNT is how many there are, PRODUCER what a ring has that names none.
+            if rule not in ("READY_COUNT", "READY_PRODUCER"):
+                self.assertIn("NPUPROF_NPU_" + rule, model.read_text(encoding="utf-8"))
+            if rule != "READY_COUNT":
+                self.assertIn(f"`{rule.removeprefix('READY_').lower()}", said)
+
     def test_each_family(self):
         table = pages.rows(ROOT / "src/README.md", "Where a new thing goes")[0]
         rows = {row[0]: " ".join(row[1:]) for row in table}

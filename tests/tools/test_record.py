@@ -41,13 +41,16 @@ class Reading(Case):
         """A kind that the library has is no mere number here."""
         header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
         block = re.search(r"#define NPUPROF_KINDS\(X\)(.*?)\n#define", header, re.S)[1]
-        words = [re.sub(r"^counter_.*", "counter", name.lower())
-                 for name in re.findall(r"NPUPROF_KIND_(\w+)", block)]
+        names = re.findall(r"NPUPROF_KIND_(\w+)", block)
+        words = [re.sub(r"^counter_.*", "counter", name.lower()) for name in names]
+        line = re.search(r"#define NPUPROF_KINDS_OF_REALS_ (.*)", header)[1]
+        reals = {names.index(name) for name in re.findall(r"NPUPROF_KIND_(\w+)", line)}
         python(f"""
             import npuprof.recording.reading as reading
             assert reading.KINDS == {tuple(words)}, reading.KINDS
             counters = [number for number, word in enumerate(reading.KINDS) if word == "counter"]
             assert set(counters) <= set(reading.COUNTERS), reading.COUNTERS
+            assert {reals} == {{n for n, member in reading.COUNTERS.items() if member == "d"}}, {reals}
         """)
 
     def test_reader(self):

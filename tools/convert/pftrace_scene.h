@@ -174,7 +174,7 @@ static void npuprof_pftrace_sample_(npuprof_pftrace_ *p, uint64_t track, int64_t
 {
     if (!track) return;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_COUNTER_);
-    if (kind == NPUPROF_KIND_COUNTER_REAL) {
+    if (npuprof_kind_is_real_(kind)) {
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_COUNTER_REAL_, bits);
     } else if (kind == NPUPROF_KIND_COUNTER_UINT && bits >> 63) {
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_COUNTER_REAL_, npuprof_real_bits_((double)bits));
