@@ -60,11 +60,7 @@ static inline bool npuprof_kind_nests_(uint32_t kind)
 }
 
 /* The kinds whose value is the bits of a double. */
-#define NPUPROF_KINDS_OF_REALS_ (1u << NPUPROF_KIND_COUNTER_REAL)
-static inline bool npuprof_kind_is_real_(uint32_t kind)
-{
-    return kind < 32 && (NPUPROF_KINDS_OF_REALS_ >> kind & 1);
-}
+static inline bool npuprof_kind_is_real_(uint32_t kind) { return kind == NPUPROF_KIND_COUNTER_REAL; }
 
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
 typedef struct npuprof_image_start_ {

@@ -43,7 +43,7 @@ class Reading(Case):
         block = re.search(r"#define NPUPROF_KINDS\(X\)(.*?)\n#define", header, re.S)[1]
         names = re.findall(r"NPUPROF_KIND_(\w+)", block)
         words = [re.sub(r"^counter_.*", "counter", name.lower()) for name in names]
-        line = re.search(r"#define NPUPROF_KINDS_OF_REALS_ (.*)", header)[1]
+        line = re.search(r"bool npuprof_kind_is_real_\(.*", header)[0]
         reals = {names.index(name) for name in re.findall(r"NPUPROF_KIND_(\w+)", line)}
         python(f"""
             import npuprof.recording.reading as reading
