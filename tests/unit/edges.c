@@ -37,10 +37,10 @@ static void async_id_again(void)
 
 static void keys_of_the_writer(void)
 {
+    const int64_t now = npuprof_now_ns();
     npuprof_start(1);
     PROF_BEGIN("c", "open");
-    npuprof_span("track", "c", "done", npuprof_now_ns(), npuprof_now_ns() - 5,
-                 PROF_ARGS(PROF_INT("end_before_start", 3)));
+    npuprof_span("track", "c", "done", now, now - 5, PROF_ARGS(PROF_INT("end_before_start", 3)));
     for (int i = 0; i < 2; i++) {        /* again: by texts that are cached */
         PROF_SCOPE_ARGS("c", "user's", PROF_ARGS(PROF_STR("stamp", "device"), PROF_BOOL("unfinished", true),
                                                  PROF_BOOL("warm_up", true), PROF_INT("pe_index", 1)));
