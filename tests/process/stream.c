@@ -548,7 +548,7 @@ static void cancelled_anywhere(void)
     const pthread_t other = started(record_on, NULL);
     for (int n = 0; n < 300; n++) {
         const pthread_t thread = started(record_asynchronously, NULL);
-        usleep(100 + n);
+        usleep((unsigned)(100 + n));
         pthread_cancel(thread);
         pthread_join(thread, NULL);
     }
