@@ -247,7 +247,7 @@ def ticked(is_late, replay, lags):
         was, works = points.point[p].time - points.point[a].time, times[at[p]] - times[at[a]]
         new = max(next_tick(works, period, True) for period in points.ticking[p]) if is_late else \
             min(next_tick(works, n * period / part, False) for period in points.ticking[p]
-                for n, part in MAY_BE if n * period > part * points.waited[p])
+                for n, part in MAY_BE if n * period > part * points.waited[p] or (n, part) == (3, 1))
         is_slower = works > was - points.waited[p]
         lags.stretch[p] = ready.stretch[p] + round((max if is_slower else min)(new, was)) - works
 
