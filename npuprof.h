@@ -10086,7 +10086,8 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *
 }
 
 /* Marks the open spans as moved, in the old chunk and in the slot. Why by their positions: this may be done
-   again, when some are marked already (R14). */
+   again, when some are marked already (R14). One that came into the old chunk by a move lies there where it
+   lies now: open spans are a stack. */
 NPUPROF_OWN_ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *const units = npuprof_chunk_units_(chunk), *u = units;
@@ -19070,13 +19071,11 @@ NPUPROF_OWN_ static void npuprof_fact_add_ids_(npuprof_scene_event_ *e, const np
    "unfinished" of a device: there it is the library's, from the record. */
 NPUPROF_OWN_ static const char *npuprof_fact_key_(const npuprof_scene_event_ *e, const npuprof_image_ *im, uint32_t key)
 {
-    unsigned n = NPUPROF_FACT_COUNT_;
-    while (n--) {
-        const char *const text = npuprof_fact_user_keys_[n];
-        if (!((e->keys | NPUPROF_FACTS_OURS_) >> n & 1)) continue;
-        if (!npuprof_image_text_is_(im, key, text + NPUPROF_FACT_USER_)) continue;
-        return text + NPUPROF_FACT_USER_ * (e->keys >> NPUPROF_FACT_STAMP_ & (n == NPUPROF_FACT_UNFINISHED_));
-    }
+    const bool is_device = e->keys >> NPUPROF_FACT_STAMP_ & 1;
+    const uint32_t keys = (e->keys | NPUPROF_FACTS_OURS_) & ~((uint32_t)is_device << NPUPROF_FACT_UNFINISHED_);
+    for (unsigned n = 0; keys >> n; n++)
+        if ((keys >> n & 1) && npuprof_image_text_is_(im, key, npuprof_fact_user_keys_[n] + NPUPROF_FACT_USER_))
+            return npuprof_fact_user_keys_[n];
     return NULL;
 }
 

@@ -29,10 +29,10 @@ The protocol
 
 Quick or not
   A case is quick unless it is declared with CASE_THOROUGH() in C, or @helpers.thorough in Python (also for a
-  whole class), or its file has the option `thorough`. One of Python that takes more than a second of CPU is
-  thorough, but for what a user does first. Quick C tests are compiled with -O0 and without warnings, which
-  takes a fifth of the time. A file with an -O of its own therefore runs again, whole, in --rest; the others
-  run there as they are, and the compiler only looks for what it warns of.
+  whole class), or its file has the option `thorough`. One of Python should be thorough if it takes more than
+  a second of CPU. Quick C tests are compiled with -O0 and without warnings, which takes a fifth of the time.
+  A file with an -O of its own therefore runs again, whole, in --rest; the others run there as they are, and
+  the compiler only looks for what it warns of.
   NPUPROF_TEST_PART is `quick` or `rest` in the environment of a test, and not there when all its cases run.
 
 The library in a C test

@@ -137,7 +137,8 @@ static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *slot, npuprof
 }
 
 /* Marks the open spans as moved, in the old chunk and in the slot. Why by their positions: this may be done
-   again, when some are marked already (R14). */
+   again, when some are marked already (R14). One that came into the old chunk by a move lies there where it
+   lies now: open spans are a stack. */
 static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *const units = npuprof_chunk_units_(chunk), *u = units;

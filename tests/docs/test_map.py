@@ -122,7 +122,7 @@ class WhereANewThingGoes(unittest.TestCase):
             if rule not in ("READY_COUNT", "READY_PRODUCER"):
                 self.assertIn("NPUPROF_NPU_" + rule, model.read_text(encoding="utf-8"))
             if rule != "READY_COUNT":
-                self.assertIn(f"`{rule.removeprefix('READY_').lower()}", said)
+                self.assertRegex(said, rf"`{rule.removeprefix('READY_').lower()}\b")
 
     def test_each_family(self):
         table = pages.rows(ROOT / "src/README.md", "Where a new thing goes")[0]

@@ -5,7 +5,7 @@ import unittest
 from fractions import Fraction
 from statistics import median
 
-from npuprof.analysis import confidence, effects, replay, ticks
+from npuprof.analysis import confidence, effects, replay, requests, ticks
 from npuprof.report import first_screen
 from test_stretches import Driver
 
@@ -102,6 +102,12 @@ class Clock(unittest.TestCase):
         ends = [1e6 * n + draw.uniform(0, 1e4) for n in numbers]
         period = ticks.period_of([end - draw.uniform(1e4, 9e5) for end in ends], ends)
         self.assertAlmostEqual(period, 1e6, delta=1e3)
+
+    def test_what_a_period_may_be(self):
+        """A camera of 3 ms of which each second image is taken may seem to be a clock of 2 ms."""
+        self.assertIn(3000, requests.may_be(2000, 1900))
+        self.assertEqual(requests.may_be(2000, 2500), [3000, 6000])
+        self.assertEqual(requests.may_be(2000, 7000), [2000])
 
 
 class Ticking(Driver):

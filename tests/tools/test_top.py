@@ -16,7 +16,6 @@ from helpers import run, scratch
 SLOW = r"(?m)^ +\d[\d.]* +(\d[.\d]*) ms +(\d[.\d]*) ms +\d+\.\d %  slow name$"
 
 
-
 @functools.cache
 def built():
     helpers.tool("npuprof-top")

@@ -236,7 +236,7 @@ class Points:
         known = sorted(self.notice.values())
         self.usual_notice = known[len(known) // 2] if known else None
         own = {p: self.stretch[p] for p in self.early}
-        # Why: where none was early, what its thread does in a wait behind the end it may do in each of them.
+        # Why: where no wait was early, the shortest notice may be work that the thread does in each of them.
         least = min(own.values(), default=known[0] if known else 0)
         self.own = {p: own.get(p, min(least, max(0, self.stretch[p]))) for p in waits}
         for p in late if all_work else ():

@@ -78,7 +78,8 @@ class Spans:
 
 
 def found(trace, threads, may_wait):
-    """All Handovers of these threads. may_wait(row): nothing else says what this span is."""
+    """All Handovers of these threads. may_wait(name, begin, end, base, row): nothing else says what this
+    span is, or this piece of a thread that is in no span (NO_SPAN)."""
     if len(threads) < 2:
         return []
     spans, handovers = Spans(trace, threads, may_wait), []
@@ -125,8 +126,8 @@ def follows(found):
 
 
 def until_sent(one, leaves):
-    """The Handover up to when its thread sends something, at these moments. Why: a span ends behind what is
-    sent in it, and that waits, too."""
+    """The Handover, ended where its thread first sends something behind what it waited for. leaves: when it
+    sends. Why: what is sent inside the span has waited for the same."""
     n = bisect_right(leaves, one.end - one.lag)
     end = min([one.end, *leaves[n:n + 1]])
     return one._replace(end=end, lag=one.lag - (one.end - end))

@@ -40,8 +40,6 @@ SHARE = 50         # gaps of less than one part of so many are no waiting
 MOST = 300         # inferences that are compared
 LEAST = 8
 TICK_MAY_BE_OFF = 0.05             # of the time between two
-# Why two thirds, too: two clocks of which a thread takes each second and third tick look as one.
-MAY_BE = [(n, part) for n in (1, 3) for part in (1, 2)]
 SHORT = 1000       # ns: a shorter stretch waits for nothing
 AT_ONCE = 50_000   # ns: an arrow that ends so soon behind the begin of an inference is why it began
 # base: a thread; begin, end: when it may have waited; periods: ns between two ticks of the clock that it may
@@ -245,11 +243,18 @@ def ticked(is_late, replay, lags):
         if a is None:
             continue
         was, works = points.point[p].time - points.point[a].time, times[at[p]] - times[at[a]]
-        new = max(next_tick(works, period, True) for period in points.ticking[p]) if is_late else \
-            min(next_tick(works, n * period / part, False) for period in points.ticking[p]
-                for n, part in MAY_BE if n * period > part * points.waited[p] or (n, part) == (3, 1))
+        periods = points.ticking[p]
+        new = max(next_tick(works, period, True) for period in periods) if is_late else \
+            min(next_tick(works, ns, False) for period in periods for ns in may_be(period, points.waited[p]))
         is_slower = works > was - points.waited[p]
         lags.stretch[p] = ready.stretch[p] + round((max if is_slower else min)(new, was)) - works
+
+
+def may_be(period, waited):
+    """The periods that a clock may have which seems to have this one. None is shorter than a thread waited.
+    Why: who takes each second tick of a clock looks as who takes each third one of a faster clock."""
+    found = [ns for ns in (period, period / 2, period * 3 / 2, period * 3) if ns > waited]
+    return found or [period]
 
 
 def next_tick(ns, period, is_late):
