@@ -111,11 +111,12 @@ static void npuprof_fact_add_ids_(npuprof_scene_event_ *e, const npuprof_image_ 
    "unfinished" of a device: there it is the library's, from the record. */
 static const char *npuprof_fact_key_(const npuprof_scene_event_ *e, const npuprof_image_ *im, uint32_t key)
 {
-    const bool is_device = e->keys >> NPUPROF_FACT_STAMP_ & 1;
-    const uint32_t keys = (e->keys | NPUPROF_FACTS_OURS_) & ~((uint32_t)is_device << NPUPROF_FACT_UNFINISHED_);
-    for (unsigned n = 0; keys >> n; n++)
-        if ((keys >> n & 1) && npuprof_image_text_is_(im, key, npuprof_fact_user_keys_[n] + NPUPROF_FACT_USER_))
-            return npuprof_fact_user_keys_[n];
+    const uint32_t is_device = e->keys >> NPUPROF_FACT_STAMP_ & 1;
+    const uint32_t keys = (e->keys | NPUPROF_FACTS_OURS_) & ~(is_device << NPUPROF_FACT_UNFINISHED_);
+    for (unsigned n = 0; keys >> n; n++) {
+        const char *const text = npuprof_fact_user_keys_[n];
+        if ((keys >> n & 1) && npuprof_image_text_is_(im, key, text + NPUPROF_FACT_USER_)) return text;
+    }
     return NULL;
 }
 

@@ -36,8 +36,8 @@ Pair = namedtuple("Pair", "job row sure look looks", defaults=(None, None))
 class Pairing:
     """The waits of one thread. pairs: [Pair], in the order of the waits. open: rows of waits that may be for
     another job. few: the jobs behind which there are too few waits to tell. given_up: jobs that ended behind
-    their wait, and before the next submission, without another one. own: its jobs by submission; waits: rows by
-    begin; by_arrow: {row: job}; names: see jobs.wait_names()."""
+    their wait, and before the next submission, without another one. own: its jobs by submission; waits: rows
+    by begin; by_arrow: {row: job}; names: see jobs.wait_names()."""
 
     def __init__(self, jobs, own, waits, by_arrow, names):
         self.jobs, self.own, self.waits, self.by_arrow, self.names = jobs, own, waits, by_arrow, names
